@@ -1,0 +1,197 @@
+/**
+ * The catalog: metadata of a lake, never its bytes. Everything is asynchronous, so that a remote catalog fits.
+ * A commit is an *entry* numbered like the snapshot it makes; see `entry.ts` for its form and `check.ts`, `apply.ts`
+ * for what it means.
+ */
+
+import type { ColumnStatistics, RowProblem, Schema } from "@eider/core";
+
+/** A value of a partition tuple, after its transform; null is the null partition. Exact: integers as bigint. */
+export type PartitionValue = string | bigint | number | boolean | null;
+
+export interface TableInfo {
+  /** Random, for ever: receipts belong to it. A dropped and recreated name has a new id. */
+  readonly id: string;
+  readonly name: string;
+  /** Key prefix of the table in the store, fixed at creation; no slash at the end. */
+  readonly folder: string;
+  readonly schema: Schema;
+  /** 1 at creation, +1 with each change. */
+  readonly schemaVersion: number;
+  /** Highest field id ever given out. */
+  readonly lastFieldId: number;
+  /** Canonical partition expressions, for example `["day(ts)", "app"]`. */
+  readonly partitionBy: readonly string[];
+  readonly orderBy: readonly string[];
+  /** Snapshot that created it. */
+  readonly createdIn: number;
+  /** Rows and files at the snapshot asked for. */
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface DataFile {
+  readonly key: string;
+  readonly bytes: number;
+  readonly rows: number;
+  /** Hex SHA-256 of the object. */
+  readonly sha256: string;
+  /** Snapshot when its staging began; also in its name. */
+  readonly base: number;
+  /** Schema version the file was written with. */
+  readonly schemaVersion: number;
+  readonly partition: readonly PartitionValue[];
+  readonly columns: readonly ColumnStatistics[];
+}
+
+/** A data file as listed: also when it came. */
+export interface ListedFile extends DataFile {
+  readonly addedIn: number;
+  readonly batchId: string | undefined;
+}
+
+/** What a committed batch returns, and what can be looked up for ever. */
+export interface Receipt {
+  readonly table: string;
+  readonly batchId: string;
+  readonly snapshot: number;
+  readonly rows: number;
+  /** `bytes:<hex>` or `rows:<hex>`: SHA-256 of the input, never of the table's schema. */
+  readonly contentHash: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly committedAt: string;
+}
+
+/** A row kept aside with its reason. */
+export interface Reject extends RowProblem {
+  /** The row as it came, cut at 64 KiB. */
+  readonly raw: string;
+}
+
+export interface ListedReject extends Reject {
+  readonly id: string;
+  readonly table: string;
+  readonly batchId: string;
+  readonly snapshot: number;
+}
+
+export interface SnapshotInfo {
+  readonly snapshot: number;
+  readonly committedAt: string;
+  readonly operations: readonly {
+    readonly op: string;
+    readonly table?: string;
+    readonly batchId?: string;
+    readonly rows?: number;
+  }[];
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+/** Changes one entry may carry. More kinds (`remove`, `rearrange`, `cursor`, …) come with their features. */
+export type Operation =
+  | {
+      /** A new table or a new schema version of one. */
+      readonly op: "schema";
+      /** Table id. */
+      readonly table: string;
+      readonly version: number;
+      readonly schema: Schema;
+      readonly lastFieldId: number;
+      /** Present exactly when version is 1. */
+      readonly create?: {
+        readonly name: string;
+        readonly folder: string;
+        readonly partitionBy: readonly string[];
+        readonly orderBy: readonly string[];
+      };
+    }
+  | {
+      readonly op: "append";
+      readonly table: string;
+      readonly batch: string;
+      readonly hash: string;
+      readonly rows: number;
+      /** The schema version the batch was encoded for: must be current once the entry's own `schema` ops are applied. */
+      readonly schemaVersion: number;
+      readonly files: readonly DataFile[];
+      readonly rejects: readonly Reject[];
+    }
+  | { readonly op: "drop"; readonly table: string }
+  /** Raises the floor: staged files with an older base may no longer be committed, and may be deleted. */
+  | { readonly op: "floor"; readonly floor: number };
+
+/** What a writer hands to `commit`. */
+export interface Draft {
+  readonly operations: readonly Operation[];
+  readonly meta?: Readonly<Record<string, string>>;
+  /** The writer's staging intent, ended by the same transaction. */
+  readonly intent?: string;
+  readonly expectSnapshot?: number;
+}
+
+/**
+ * Expected outcomes of a commit.
+ * - `committed`: made snapshot `snapshot`; receipts of its appends in order.
+ * - `duplicate`: every append was committed before with equal content; nothing was written.
+ * - `stale`: something the draft was planned on has changed (schema version, table dropped or created, floor, intent
+ *   gone, expected snapshot): plan again on the new head, or give up.
+ */
+export type CommitResult =
+  | { readonly status: "committed"; readonly snapshot: number; readonly receipts: readonly Receipt[] }
+  | { readonly status: "duplicate"; readonly receipts: readonly Receipt[] }
+  | { readonly status: "stale"; readonly reason: StaleReason; readonly message: string };
+
+export type StaleReason = "schema" | "table_missing" | "table_exists" | "floor" | "intent" | "snapshot";
+
+export interface Head {
+  /** 0 for an empty lake. */
+  readonly snapshot: number;
+  /** Milliseconds since the epoch of the head's entry; 0 for an empty lake. */
+  readonly time: number;
+  readonly floor: number;
+}
+
+/** A writer's announcement that it stages files: they are left alone until it ends or the floor passes its base. */
+export interface Intent {
+  readonly id: string;
+  /** Snapshot when staging began: the base of every file staged under it. */
+  readonly base: number;
+}
+
+export interface Page {
+  /** Exclusive: continue after this key of the previous page. */
+  readonly after?: string;
+  /** Default 1000. */
+  readonly limit?: number;
+}
+
+export interface Catalog extends AsyncDisposable {
+  readonly lakeId: string;
+  readonly catalogId: string;
+  head(): Promise<Head>;
+  /** Number of the snapshot meant: itself, the largest with time ≤ the instant. NotFoundError `snapshot_not_found`. */
+  resolveSnapshot(at: number | Date): Promise<number>;
+  snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]>;
+  /** Live tables at a snapshot (default head), by name. */
+  tables(at?: number): Promise<TableInfo[]>;
+  /** By name, without regard to case. */
+  table(name: string, at?: number): Promise<TableInfo | undefined>;
+  /** Live files of a table at a snapshot, in order of commit. */
+  files(tableId: string, at?: number): Promise<ListedFile[]>;
+  receipt(tableId: string, batchId: string): Promise<Receipt | undefined>;
+  /** Newest first. */
+  batches(tableId: string, options?: { at?: number; before?: number; limit?: number }): Promise<Receipt[]>;
+  rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]>;
+  begin(): Promise<Intent>;
+  /** Ends an intent whose files were deleted or never put. */
+  abandon(intentId: string): Promise<void>;
+  /** Every key the lake still needs: for verify and vacuum. */
+  referencedKeys(keys: readonly string[]): Promise<Set<string>>;
+  /**
+   * Commits a draft as the next entry: all of it or nothing.
+   * @throws BatchConflictError a batch id is known with other content
+   * @throws CatalogError `catalog_busy` (retryable) after waiting; `commit_unknown` if the outcome cannot be told
+   */
+  commit(draft: Draft): Promise<CommitResult>;
+}

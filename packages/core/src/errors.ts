@@ -1,0 +1,95 @@
+/**
+ * The public error kinds. Each tells the caller what to do next; `code` is stable and may be switched on.
+ * No message contains a credential, and none contains a row's values unless the caller asked for it.
+ */
+
+/** What every Eider error carries beyond its message. */
+export interface ErrorDetails {
+  /** What failed first, if anything did. */
+  readonly cause?: unknown;
+  /** The thing concerned: a table, a batch id, an object key, a column. */
+  readonly subject?: string;
+}
+
+/** Base of every error that Eider throws on purpose. */
+export abstract class EiderError extends Error {
+  /** Stable, lower_snake_case. */
+  readonly code: string;
+  readonly subject: string | undefined;
+
+  constructor(code: string, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.subject = details.subject;
+  }
+}
+
+/** One row that could not be taken. */
+export interface RowProblem {
+  /** 1-based line of the input for text formats, 1-based row number otherwise. */
+  readonly line: number;
+  /** Stable reason code, for example `bad_json`, `type_mismatch`, `ragged_row`. */
+  readonly code: string;
+  /** What is wrong, without the row's values. */
+  readonly reason: string;
+}
+
+/** The input is wrong: fix it and append again. Nothing was committed. */
+export class InvalidInputError extends EiderError {
+  /** The first rows at fault, at most 20. */
+  readonly rows: readonly RowProblem[];
+
+  constructor(code: string, message: string, details: ErrorDetails & { rows?: readonly RowProblem[] } = {}) {
+    super(code, message, details);
+    this.rows = details.rows ?? [];
+  }
+}
+
+/** The table's schema or options do not allow this: change the schema, the options or the `schemaMode`. */
+export class SchemaError extends EiderError {}
+
+/** This batch id is already committed with other content: choose another id. The first batch stays. */
+export class BatchConflictError extends EiderError {}
+
+/** No such lake, table, batch, snapshot or object. */
+export class NotFoundError extends EiderError {}
+
+/** It exists already and may not be created again. */
+export class AlreadyExistsError extends EiderError {}
+
+/** The store failed. `retryable` says whether the same call may succeed later. */
+export class StoreError extends EiderError {
+  readonly retryable: boolean;
+
+  constructor(code: string, message: string, details: ErrorDetails & { retryable?: boolean } = {}) {
+    super(code, message, details);
+    this.retryable = details.retryable ?? false;
+  }
+}
+
+/** The catalog failed or cannot be used. `retryable` says whether the same call may succeed later. */
+export class CatalogError extends EiderError {
+  readonly retryable: boolean;
+
+  constructor(code: string, message: string, details: ErrorDetails & { retryable?: boolean } = {}) {
+    super(code, message, details);
+    this.retryable = details.retryable ?? false;
+  }
+}
+
+/** The SQL is wrong. `position` is the 0-based character offset in the text, when known. */
+export class QueryError extends EiderError {
+  readonly position: number | undefined;
+
+  constructor(code: string, message: string, details: ErrorDetails & { position?: number } = {}) {
+    super(code, message, details);
+    this.position = details.position;
+  }
+}
+
+/** A limit of size, time or memory was reached. */
+export class LimitError extends EiderError {}
+
+/** Stored bytes are not what was committed: stop, and run `lake.verify()`. */
+export class CorruptionError extends EiderError {}

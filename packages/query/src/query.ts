@@ -1,0 +1,93 @@
+/** What `lake.sql` returns and takes. */
+
+import type { RecordBatch, Schema } from "@eider/core";
+
+/** What can be bound to `?`, `$1` or `$name`. `undefined` is an error. */
+export type SqlParam =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | Date
+  | Uint8Array
+  | readonly SqlParam[]
+  | { readonly [key: string]: SqlParam };
+
+/**
+ * - `exact`: 64-bit and wider integers as bigint, decimals as string, timestamps as ISO text with six digits, dates as
+ *   `YYYY-MM-DD`, binary as Uint8Array, maps as `Map`.
+ * - `json`: survives `JSON.stringify`: safe integers as numbers and others as strings, NaN and infinities as strings, binary as base64.
+ */
+export type ValueMode = "exact" | "json";
+
+export interface QueryOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds. */
+  readonly timeoutMs?: number;
+  /** Snapshot number, ISO instant or Date. Default: the head when the query starts. */
+  readonly at?: number | string | Date;
+  /** Default `exact`. */
+  readonly values?: ValueMode;
+}
+
+export interface QueryColumn {
+  readonly name: string;
+  /** DuckDB's name of the type, for example `BIGINT`, `DECIMAL(10,2)`, `STRUCT("a" INTEGER)`. */
+  readonly type: string;
+}
+
+export interface QueryStats {
+  /** The snapshot every table was read at. */
+  readonly snapshot: number;
+  /** Data files of the tables named in the query, and those handed to DuckDB after pruning. */
+  readonly filesConsidered: number;
+  readonly filesRead: number;
+  readonly elapsedMs: number;
+  readonly rows: number;
+}
+
+/**
+ * A query that runs when it is awaited or iterated, once per use. `for await` streams rows with backpressure; a stream
+ * that fails midway throws, it never ends as if complete.
+ */
+export interface Query<R = Record<string, unknown>> extends PromiseLike<R[]>, AsyncIterable<R> {
+  /** The first row, or undefined. */
+  first(): Promise<R | undefined>;
+  columns(): Promise<QueryColumn[]>;
+  /** Result as record batches of `@eider/core`, streamed. */
+  batches(): AsyncIterable<RecordBatch>;
+  /** Result as an `apache-arrow` Table. */
+  arrow(): Promise<import("apache-arrow").Table>;
+  /** Result as an Arrow IPC stream. */
+  arrowIPC(): ReadableStream<Uint8Array>;
+  /** Of the last completed use; undefined before. */
+  readonly stats: QueryStats | undefined;
+}
+
+/** Runs statements; `lake.sql` and `lake.with(…).sql` have this shape. */
+export interface Sql {
+  <R = Record<string, unknown>>(strings: TemplateStringsArray, ...values: SqlParam[]): Query<R>;
+  <R = Record<string, unknown>>(
+    text: string,
+    params?: readonly SqlParam[] | Readonly<Record<string, SqlParam>>,
+  ): Query<R>;
+  /** Kysely's `compile()` (`parameters`) and Drizzle's `toSQL()` (`params`). */
+  <R = Record<string, unknown>>(query: {
+    readonly sql: string;
+    readonly parameters?: readonly unknown[];
+    readonly params?: readonly unknown[];
+  }): Query<R>;
+}
+
+export interface SqlRunner {
+  readonly sql: Sql;
+}
+
+/** A Parquet file opened for import. */
+export interface ParquetImport {
+  /** As inferred from the file; ids are 0. */
+  readonly schema: Schema;
+  readonly rows: number;
+  batches(options?: { signal?: AbortSignal }): AsyncIterable<RecordBatch>;
+}

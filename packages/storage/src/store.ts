@@ -1,0 +1,72 @@
+/**
+ * The contract of a store: where bytes live. Keys are relative, `/`-separated, and literal (never percent-decoded).
+ * Every adapter runs the same conformance suite (`@eider/storage/conformance`).
+ */
+
+/** What `head`, `get` and `list` know of an object. */
+export interface ObjectInfo {
+  readonly key: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Opaque; changes whenever the content does. */
+  readonly etag: string;
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly modifiedAt: number;
+}
+
+export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface PutOptions {
+  /** Create only: an existing object stays and the call throws `AlreadyExistsError`. Default false: overwrite. */
+  readonly ifAbsent?: boolean;
+  readonly signal?: AbortSignal;
+  /** Called with the bytes taken so far. */
+  readonly onProgress?: (bytes: number) => void;
+}
+
+export interface GetOptions {
+  /** Byte range `[start, end)`; `end` beyond the object is cut; a start at or beyond the end gives no bytes. */
+  readonly range?: { readonly start: number; readonly end?: number } | { readonly suffix: number };
+  readonly signal?: AbortSignal;
+}
+
+export interface StoredObject extends ObjectInfo {
+  /** The bytes asked for, in pieces. A read that ends short throws `StoreError`; it never ends as if complete. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface ListOptions {
+  /** Keys strictly after this one. */
+  readonly after?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** What a store can do beyond the five calls. Wrappers forward these. */
+export interface StoreCapabilities {
+  /** `putIfAbsent` is atomic among racing writers. */
+  readonly conditionalPut: boolean;
+}
+
+/**
+ * Five calls. All may throw `StoreError`; unsafe keys throw `InvalidInputError` (`bad_key`).
+ * - `put` is atomic: readers see the whole object or none. A put that throws leaves nothing visible under the key.
+ * - `get` and `head` of an absent key: `NotFoundError` from `get`, `undefined` from `head`.
+ * - `list` gives keys under a prefix (a plain string prefix) in ascending order of their UTF-8 bytes, without temporary files.
+ * - `delete` of an absent key succeeds.
+ */
+export interface ObjectStore extends AsyncDisposable {
+  /** For messages: `memory:`, `file:///…`; never with credentials. */
+  readonly url: string;
+  readonly capabilities: StoreCapabilities;
+  put(key: string, body: ObjectBody, options?: PutOptions): Promise<ObjectInfo>;
+  get(key: string, options?: GetOptions): Promise<StoredObject>;
+  head(key: string, options?: CallOptions): Promise<ObjectInfo | undefined>;
+  list(prefix: string, options?: ListOptions): AsyncIterable<ObjectInfo>;
+  delete(keys: string | readonly string[], options?: CallOptions): Promise<void>;
+  /** The absolute path of an object for engines that read files, where the store has one. */
+  localPath?(key: string): string;
+}

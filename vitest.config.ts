@@ -1,0 +1,24 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** Tests run against sources; child processes they start run the built packages. */
+const alias = [
+  { find: /^@eider\/storage\/conformance$/, replacement: source("packages/storage/src/conformance.ts") },
+  { find: /^@eider\/(core|storage|catalog|query|cli)$/, replacement: source("packages/$1/src/index.ts") },
+  { find: /^eider$/, replacement: source("packages/eider/src/index.ts") },
+];
+
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    projects: [
+      ...["core", "storage", "catalog", "query", "eider", "cli"].map((name) => ({
+        resolve: { alias },
+        test: { name, include: [`packages/${name}/test/**/*.test.ts`], testTimeout: 60_000 },
+      })),
+      { resolve: { alias }, test: { name: "lake", include: ["test/**/*.test.ts"], testTimeout: 180_000 } },
+    ],
+  },
+});
