@@ -4,10 +4,7 @@
  * for what it means.
  */
 
-import type { ColumnStatistics, RowProblem, Schema } from "@eider/core";
-
-/** A value of a partition tuple, after its transform; null is the null partition. Exact: integers as bigint. */
-export type PartitionValue = string | bigint | number | boolean | null;
+import type { ColumnStatistics, PartitionValue, Reject, Schema } from "@eider/core";
 
 export interface TableInfo {
   /** Random, for ever: receipts belong to it. A dropped and recreated name has a new id. */
@@ -61,12 +58,6 @@ export interface Receipt {
   readonly contentHash: string;
   /** ISO 8601, UTC, milliseconds. */
   readonly committedAt: string;
-}
-
-/** A row kept aside with its reason. */
-export interface Reject extends RowProblem {
-  /** The row as it came, cut at 64 KiB. */
-  readonly raw: string;
 }
 
 export interface ListedReject extends Reject {

@@ -51,3 +51,9 @@ export interface RecordBatch {
   readonly length: number;
   readonly columns: readonly Column[];
 }
+
+/**
+ * A value of a partition tuple, after its transform; null is the null partition. Integers, decimals (unscaled), dates,
+ * times and transform results that count (years, months, days, hours, buckets) are bigint; binary is hex text.
+ */
+export type PartitionValue = string | bigint | number | boolean | null;

@@ -35,6 +35,12 @@ export interface RowProblem {
   readonly reason: string;
 }
 
+/** A row kept aside with its reason. */
+export interface Reject extends RowProblem {
+  /** The row as it came, as text, cut at 64 KiB. */
+  readonly raw: string;
+}
+
 /** The input is wrong: fix it and append again. Nothing was committed. */
 export class InvalidInputError extends EiderError {
   /** The first rows at fault, at most 20. */
