@@ -72,7 +72,13 @@ export interface Parser<I> {
  */
 export interface Inferrer<I> {
   push(input: I): void;
-  /** The base schema evolved to take the input where the widening table allows; new fields have id 0. */
+  /**
+   * The schema of the complete rows seen so far: base evolved where the widening table allows; new fields have id 0.
+   * A row or record that is cut at the end of the input so far does not count and is no error: this is how a sample
+   * taken from the front of a long input is judged. May be called before or without `end`.
+   */
+  schema(): Schema;
+  /** No more input: the schema of all of it. Throws what a parser would throw for input that is broken as a whole. */
   end(): Schema;
   readonly rows: number;
 }
