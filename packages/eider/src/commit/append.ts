@@ -1,0 +1,289 @@
+/**
+ * An append, from its source to its receipt. The steps and their order are the commit protocol's:
+ *
+ * 1. look the batch id up: what is committed already is only compared
+ * 2. announce that files will be staged (an intent), which also fixes their base snapshot
+ * 3. read, encode and put data files: nothing of it is visible
+ * 4. commit one entry: **the commit point**
+ * 5. if the entry lost against another writer's (`stale`), forget what was staged and start again at 1
+ *
+ * What was staged is deleted only when the outcome is certain.
+ */
+
+import type { Catalog, CommitResult, Draft, Operation, Receipt, TableInfo } from "@eider/catalog";
+import {
+  BatchConflictError,
+  CatalogError,
+  InvalidInputError,
+  lastFieldId,
+  parseOrderBy,
+  parsePartitionBy,
+  type RecordBatch,
+  type Schema,
+  sameSchema,
+  storedSchema,
+  tableFolder,
+} from "@eider/core";
+import type { ParquetImport } from "@eider/query";
+import type { ObjectStore } from "@eider/storage";
+import type { AppendOptions, AppendResult, Progress, Source } from "../options.js";
+import { type Input, openInput } from "../source/input.js";
+import { hashInput, type ReadCounters, type ReadOptions, type ReadResult, readInput } from "./read.js";
+import { Stage } from "./stage.js";
+import { assertMatches, assertPartitionsKept, canonicalLayout, type TablePlan, tableOperation } from "./table-plan.js";
+
+/** An append starts over when another writer changed the table meanwhile; so often, and then it says so. */
+const MAX_ATTEMPTS = 20;
+
+/** What an append needs of its lake. */
+export interface AppendContext {
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  readonly tempFolder: string;
+  readonly openParquet: (path: string) => Promise<ParquetImport>;
+  /** A random id for a file, a table or a batch; sorts by time. */
+  readonly newId: () => string;
+}
+
+export async function append(
+  context: AppendContext,
+  plan: TablePlan,
+  source: Source,
+  options: AppendOptions,
+): Promise<AppendResult> {
+  options.signal?.throwIfAborted();
+  const batchId = options.batchId ?? context.newId();
+  const started = performance.now();
+  const input = await openInput(source, { tempFolder: context.tempFolder, signal: options.signal });
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const result = await new Attempt(context, plan, input, batchId, options, started).run();
+      if (result !== "stale") return result;
+      if (attempt === MAX_ATTEMPTS) {
+        throw new CatalogError(
+          "too_contended",
+          `table ${plan.name} changed ${attempt} times during this append: try again`,
+          {
+            subject: plan.name,
+            retryable: true,
+          },
+        );
+      }
+    }
+  } finally {
+    if (input.kind === "bytes") await input.bytes[Symbol.asyncDispose]();
+    if (input.kind === "rows") await input.rows[Symbol.asyncDispose]();
+  }
+}
+
+/** One try: from a look at the head to a committed entry, or `stale`. */
+class Attempt {
+  readonly #context: AppendContext;
+  readonly #plan: TablePlan;
+  readonly #input: Input;
+  readonly #batchId: string;
+  readonly #options: AppendOptions;
+  readonly #started: number;
+  #phase: Progress["phase"] = "read";
+  #counters: ReadCounters = { bytes: 0, rows: 0, rejected: 0 };
+
+  constructor(
+    context: AppendContext,
+    plan: TablePlan,
+    input: Input,
+    batchId: string,
+    options: AppendOptions,
+    started: number,
+  ) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#input = input;
+    this.#batchId = batchId;
+    this.#options = options;
+    this.#started = started;
+  }
+
+  async run(): Promise<AppendResult | "stale"> {
+    const { catalog } = this.#context;
+    const table = await catalog.table(this.#plan.name);
+    if (table) {
+      assertMatches(this.#plan, table);
+      const known = await catalog.receipt(table.id, this.#batchId);
+      if (known) return this.#compare(known, table);
+    }
+    const intent = await catalog.begin();
+    let stage: Stage | undefined;
+    let settled = false;
+    try {
+      const target = this.#target(table);
+      const read = await readInput(this.#input, this.#readOptions(table), {
+        restart: async (schema) => {
+          await stage?.discard();
+          stage = this.#newStage(target, schema, intent.base);
+        },
+        add: (batch: RecordBatch) => stage!.add(batch),
+      });
+      this.#assertStorable(read);
+      this.#enter("upload");
+      const files = await stage!.finish();
+      this.#enter("commit");
+      this.#options.signal?.throwIfAborted();
+      const { operations, schemaVersion } = this.#schemaOperations(target, read.schema);
+      const draft: Draft = {
+        operations: [
+          ...operations,
+          {
+            op: "append",
+            table: target.id,
+            batch: this.#batchId,
+            hash: read.contentHash,
+            rows: read.rows,
+            schemaVersion,
+            files: files.map((file) => ({ ...file, schemaVersion })),
+            rejects: read.rejects,
+          },
+        ],
+        intent: intent.id,
+        ...(this.#options.meta && { meta: this.#options.meta }),
+      };
+      const outcome = await catalog.commit(draft);
+      settled = outcome.status === "committed";
+      return this.#answer(outcome, read);
+    } catch (error) {
+      // Nobody knows yet whether the entry is there: its files must stay. A retry with the same batch id settles it.
+      settled = error instanceof CatalogError && error.code === "commit_unknown";
+      throw error;
+    } finally {
+      if (!settled) {
+        await stage?.discard();
+        await catalog.abandon(intent.id);
+      }
+    }
+  }
+
+  /** The batch id is taken: the same content is a duplicate, other content a conflict. */
+  async #compare(known: Receipt, table: TableInfo): Promise<AppendResult> {
+    if ((this.#options.onSeen ?? "verify") === "verify") {
+      const hash = await hashInput(this.#input, this.#readOptions(table));
+      if (hash !== known.contentHash) {
+        throw new BatchConflictError(
+          "batch_conflict",
+          `batch ${JSON.stringify(this.#batchId)} of table ${table.name} was committed in snapshot ${known.snapshot} with other content: choose another batch id`,
+          { subject: this.#batchId },
+        );
+      }
+    }
+    return { status: "duplicate", rowsAdded: 0, rowsRejected: 0, receipt: known };
+  }
+
+  #answer(outcome: CommitResult, read: ReadResult): AppendResult | "stale" {
+    switch (outcome.status) {
+      case "stale":
+        return "stale";
+      case "duplicate":
+        return { status: "duplicate", rowsAdded: 0, rowsRejected: 0, receipt: outcome.receipts[0]! };
+      case "committed":
+        return {
+          status: "committed",
+          rowsAdded: read.rows,
+          rowsRejected: read.rejects.length,
+          ...(read.ignoredFields.size > 0 && { ignoredFields: Object.fromEntries(read.ignoredFields) }),
+          receipt: outcome.receipts[0]!,
+        };
+    }
+  }
+
+  /** The table to append to: as it is, or as this very commit creates it. */
+  #target(table: TableInfo | undefined): Target {
+    if (table) return { id: table.id, folder: table.folder, table };
+    const id = this.#context.newId();
+    return { id, folder: tableFolder(this.#plan.name, id), table: undefined };
+  }
+
+  #newStage(target: Target, schema: Schema, base: number): Stage {
+    const stored = storedSchema(schema);
+    const { partitionBy, orderBy } =
+      target.table ?? canonicalLayout(this.#plan.partitionBy ?? [], this.#plan.orderBy ?? [], schema);
+    return new Stage({
+      store: this.#context.store,
+      folder: target.folder,
+      base,
+      schema: stored,
+      partitionBy: partitionBy.map((text) => parsePartitionBy(text, stored)),
+      orderBy: parseOrderBy(orderBy, stored),
+      keyValues: {
+        "eider.table": this.#plan.name,
+        "eider.batch": this.#batchId,
+        "eider.snapshot": String(base),
+        "eider.schema": JSON.stringify(schema),
+      },
+      newId: this.#context.newId,
+      signal: this.#options.signal,
+    });
+  }
+
+  #readOptions(table: TableInfo | undefined): ReadOptions {
+    const declared = table?.schema ?? this.#plan.schema;
+    return {
+      append: this.#options,
+      schema: declared && declared.fields.length > 0 ? declared : undefined,
+      lastFieldId: table?.lastFieldId ?? (declared ? lastFieldId(declared) : 0),
+      integerBounds: async () => (table ? this.#context.catalog.integerBounds(table.id) : new Map()),
+      openParquet: this.#context.openParquet,
+      tempFolder: this.#context.tempFolder,
+      onCounters: (counters) => {
+        this.#counters = counters;
+        this.#report();
+      },
+    };
+  }
+
+  /** The operations that bring the table to `schema`: its creation, a new version, or none. */
+  #schemaOperations(
+    { id, folder, table }: Target,
+    schema: Schema,
+  ): { operations: readonly Operation[]; schemaVersion: number } {
+    if (!table) return { operations: [tableOperation(this.#plan, id, folder, schema)], schemaVersion: 1 };
+    if (sameSchema(table.schema, schema)) return { operations: [], schemaVersion: table.schemaVersion };
+    assertPartitionsKept(table, schema);
+    const version = table.schemaVersion + 1;
+    const newest = Math.max(table.lastFieldId, lastFieldId(schema));
+    return {
+      operations: [{ op: "schema", table: id, version, schema, lastFieldId: newest }],
+      schemaVersion: version,
+    };
+  }
+
+  /** A Parquet file needs a column to count its rows by. */
+  #assertStorable(read: ReadResult): void {
+    if (read.rows > 0 && storedSchema(read.schema).fields.length === 0) {
+      throw new InvalidInputError(
+        "no_columns",
+        "no column has a value yet, so none has a type: declare a schema, or append rows with values first",
+        { subject: this.#plan.name },
+      );
+    }
+  }
+
+  #enter(phase: Progress["phase"]): void {
+    this.#phase = phase;
+    this.#report();
+  }
+
+  #report(): void {
+    const total = this.#input.kind === "bytes" ? this.#input.totalBytes : undefined;
+    this.#options.onProgress?.({
+      phase: this.#phase,
+      ...this.#counters,
+      ...(total !== undefined && { totalBytes: total }),
+      elapsedMs: performance.now() - this.#started,
+    });
+  }
+}
+
+/** A table that exists, or the id and folder of the one this commit creates. */
+interface Target {
+  readonly id: string;
+  readonly folder: string;
+  readonly table: TableInfo | undefined;
+}

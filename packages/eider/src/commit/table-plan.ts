@@ -1,0 +1,129 @@
+/** What a handle says about its table, and whether the table that exists agrees. */
+
+import { type Operation, parseTableName, type TableInfo } from "@eider/catalog";
+import {
+  assignFieldIds,
+  childFields,
+  type DataType,
+  type Field,
+  formatType,
+  lastFieldId,
+  nameKey,
+  parseOrderBy,
+  parsePartitionBy,
+  type Schema,
+  SchemaError,
+  toSchema,
+  widens,
+} from "@eider/core";
+import type { TableOptions } from "../options.js";
+
+/** The options of a handle, checked as far as they can be without a table. */
+export interface TablePlan {
+  readonly name: string;
+  /** Ids assigned. */
+  readonly schema: Schema | undefined;
+  readonly partitionBy: readonly string[] | undefined;
+  readonly orderBy: readonly string[] | undefined;
+}
+
+/** @throws SchemaError, InvalidInputError for options that can never be right */
+export function planTable(name: string, options: TableOptions): TablePlan {
+  parseTableName(name);
+  const schema = options.schema && assignFieldIds(toSchema(options.schema), 0);
+  if (schema) canonicalLayout(options.partitionBy ?? [], options.orderBy ?? [], schema);
+  return { name, schema, partitionBy: options.partitionBy, orderBy: options.orderBy };
+}
+
+/** Partition and order expressions in the form the catalog keeps. @throws SchemaError for unknown columns */
+export function canonicalLayout(
+  partitionBy: readonly string[],
+  orderBy: readonly string[],
+  schema: Schema,
+): { partitionBy: readonly string[]; orderBy: readonly string[] } {
+  return {
+    partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema).text),
+    orderBy: parseOrderBy(orderBy, schema).map((key) => key.text),
+  };
+}
+
+/** The operation that creates the table with what the handle declares, or with the schema of its first batch. */
+export function tableOperation(
+  plan: TablePlan,
+  id: string,
+  folder: string,
+  schema: Schema = plan.schema ?? { fields: [] },
+): Operation {
+  return {
+    op: "schema",
+    table: id,
+    version: 1,
+    schema,
+    lastFieldId: lastFieldId(schema),
+    create: { name: plan.name, folder, ...canonicalLayout(plan.partitionBy ?? [], plan.orderBy ?? [], schema) },
+  };
+}
+
+/**
+ * Options given for a table that exists must be the table's own.
+ * @throws SchemaError `table_differs`, naming the option and both values
+ */
+export function assertMatches(plan: TablePlan, table: TableInfo): void {
+  const differ = (option: string, given: string, found: string): never => {
+    throw new SchemaError(
+      "table_differs",
+      `table ${table.name} exists with ${option} ${found}, not ${given}: leave the option out, or use another table`,
+      { subject: table.name },
+    );
+  };
+  const compare = (option: "partitionBy" | "orderBy", given: readonly string[]): void => {
+    if (JSON.stringify(given) !== JSON.stringify(table[option])) {
+      differ(option, JSON.stringify(given), JSON.stringify(table[option]));
+    }
+  };
+  const { schema } = table;
+  if (plan.partitionBy) compare("partitionBy", canonicalLayout(plan.partitionBy, [], schema).partitionBy);
+  if (plan.orderBy) compare("orderBy", canonicalLayout([], plan.orderBy, schema).orderBy);
+  for (const field of plan.schema?.fields ?? []) {
+    const found = schema.fields.find((other) => nameKey(other.name) === nameKey(field.name));
+    if (!found) differ(`no column`, JSON.stringify(field.name), JSON.stringify(schema.fields.map((f) => f.name)));
+    else if (!covers(found, field)) {
+      differ(`column ${JSON.stringify(found.name)} of type`, formatType(field.type), formatType(found.type));
+    }
+  }
+}
+
+/** Whether a column that may have evolved since still is what was declared: the same type, or a wider one. */
+function covers(found: Field, declared: Field): boolean {
+  if (formatType(found.type) === formatType(declared.type)) return true;
+  if (found.type.kind !== declared.type.kind) return widens(declared.type, found.type);
+  const below = childFields(found.type);
+  return below.length === 0
+    ? widens(declared.type, found.type)
+    : childFields(declared.type).every((child) =>
+        below.some((other) => nameKey(other.name) === nameKey(child.name) && covers(other, child)),
+      );
+}
+
+/**
+ * A partition column may not change what its stored values mean.
+ * @throws SchemaError `partition_column` where a column that rows are partitioned by became another kind of number
+ */
+export function assertPartitionsKept(table: TableInfo, next: Schema): void {
+  for (const text of table.partitionBy) {
+    const { field: column } = parsePartitionBy(text, table.schema);
+    const before = table.schema.fields.find((field) => field.id === column.id)?.type;
+    const after = next.fields.find((field) => field.id === column.id)?.type;
+    if (before && after && kindOf(before) !== kindOf(after)) {
+      throw new SchemaError(
+        "partition_column",
+        `column ${JSON.stringify(column.name)} partitions table ${table.name} and cannot change from ${formatType(before)} to ${formatType(after)}: fix the values, or use another table`,
+        { subject: column.name },
+      );
+    }
+  }
+}
+
+function kindOf(type: DataType): string {
+  return /^u?int\d+$/.test(type.kind) ? "integer" : formatType(type);
+}

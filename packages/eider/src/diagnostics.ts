@@ -1,0 +1,21 @@
+/**
+ * Tracing by `node:diagnostics_channel`: subscribe to `tracing:eider:append:start` and its siblings, or hand the
+ * channel to OpenTelemetry. Contexts carry names, ids and counts, never row values.
+ */
+
+import { tracingChannel } from "node:diagnostics_channel";
+
+const channels = {
+  append: tracingChannel("eider:append"),
+  query: tracingChannel("eider:query"),
+  maintain: tracingChannel("eider:maintain"),
+};
+
+/** Runs `work`, telling the channel's subscribers when it starts, ends or fails. */
+export function traced<T>(
+  channel: keyof typeof channels,
+  context: Readonly<Record<string, unknown>>,
+  work: () => Promise<T>,
+): Promise<T> {
+  return channels[channel].tracePromise(work, { ...context });
+}

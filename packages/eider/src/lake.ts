@@ -1,0 +1,132 @@
+/** A lake: a store and a catalog, opened together. */
+
+import type { SnapshotInfo } from "@eider/catalog";
+import { CatalogError } from "@eider/core";
+import { makeSql, type QueryOptions, type Sql, type SqlRunner } from "@eider/query";
+import { traced } from "./diagnostics.js";
+import { maintain } from "./maintain.js";
+import { type OpenLake, openLake } from "./open.js";
+import type {
+  LakeLocation,
+  LakeOptions,
+  MaintainOptions,
+  MaintainResult,
+  TableDescription,
+  TableOptions,
+  VerifyOptions,
+  VerifyReport,
+} from "./options.js";
+import { describe, Table, type TableHost } from "./table.js";
+import { verify } from "./verify.js";
+
+export class Lake implements AsyncDisposable {
+  /**
+   * Runs one SELECT over the tables of this lake, all of them at one snapshot. As a tagged template its values become
+   * parameters; it also takes `(text, params)` and what Kysely's `compile()` and Drizzle's `toSQL()` return.
+   */
+  readonly sql: Sql;
+  readonly #open: OpenLake;
+  readonly #host: TableHost;
+  readonly #running = new Set<Promise<unknown>>();
+  #closed: Promise<void> | undefined;
+
+  private constructor(open: OpenLake) {
+    this.#open = open;
+    this.#host = {
+      open,
+      run: (work) => this.#run(work),
+      assertWritable: () => this.#assertWritable(),
+    };
+    this.sql = this.with({}).sql;
+  }
+
+  /**
+   * Opens a lake, and makes it if there is none (see `mode`).
+   * @throws NotFoundError `lake_not_found`, `not_a_lake`
+   * @throws CatalogError `lake_too_new`, `catalog_missing`, `catalog_mismatch`
+   */
+  static async open(where: LakeLocation, options: LakeOptions = {}): Promise<Lake> {
+    return new Lake(await openLake(where, options));
+  }
+
+  /** The lake's own id, the same for ever. */
+  get id(): string {
+    return this.#open.catalog.lakeId;
+  }
+
+  /** A handle to a table, which need not exist yet. */
+  table<R = Record<string, unknown>>(name: string, options: TableOptions = {}): Table<R> {
+    return new Table<R>(this.#host, name, options);
+  }
+
+  /** Live tables, by name; `at` a snapshot number or an instant. */
+  tables(options: { readonly at?: number | Date } = {}): Promise<TableDescription[]> {
+    return this.#run(async () => {
+      const { catalog } = this.#open;
+      const at = options.at === undefined ? undefined : await catalog.resolveSnapshot(options.at);
+      return (await catalog.tables(at)).map(describe);
+    });
+  }
+
+  /** Snapshots in order, `limit` (default 1000) at a time, after a number. */
+  snapshots(page: { readonly after?: number; readonly limit?: number } = {}): Promise<SnapshotInfo[]> {
+    return this.#run(() => this.#open.catalog.snapshots(page));
+  }
+
+  /** The same lake with options for its queries: `lake.with({ at: 12, values: "json" }).sql("…")`. */
+  with(options: QueryOptions): SqlRunner {
+    return {
+      sql: makeSql(async () => {
+        this.#assertOpen();
+        return this.#open.engine();
+      }, options),
+    };
+  }
+
+  /** Removes what writers left behind. Safe at any time, while others read and write. */
+  maintain(options: MaintainOptions = {}): Promise<MaintainResult> {
+    return this.#run(() => {
+      this.#assertWritable();
+      return traced("maintain", {}, () => maintain(this.#open, options));
+    });
+  }
+
+  /** Checks every live data file against the catalog, and finds objects that no snapshot names. Changes nothing. */
+  verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    return this.#run(() => verify(this.#open, options));
+  }
+
+  /** Waits for appends in progress, then lets go of everything. Calls after it fail with `lake_closed`. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await Promise.allSettled(this.#running);
+      await this.#open.release();
+    })();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run<T>(work: () => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    const running = work();
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new CatalogError("lake_closed", "the lake is closed: open it again");
+  }
+
+  #assertWritable(): void {
+    if (this.#open.readOnly) {
+      throw new CatalogError("read_only", 'the lake was opened with mode: "read": open it without to write');
+    }
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Opening and creating lakes. `_eider/lake.json` says that a folder is a lake, which one, and which catalog serves it:
+ * a second catalog for the same store is refused. Lakes at the same place share everything within a process.
+ */
+
+import { randomFillSync } from "node:crypto";
+import { mkdir, readdir, realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Catalog, SqliteCatalog } from "@eider/catalog";
+import {
+  AlreadyExistsError,
+  CatalogError,
+  CorruptionError,
+  InvalidInputError,
+  NotFoundError,
+  StoreError,
+} from "@eider/core";
+import { QueryEngine } from "@eider/query";
+import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
+import { uuidv7 } from "./ids.js";
+import type { LakeLocation, LakeOptions, Logger } from "./options.js";
+
+/** Key of the object that makes a store a lake. */
+const LAKE_KEY = "_eider/lake.json";
+const CATALOG_FILE = "catalog.sqlite";
+/** Layout version of the store; a higher one is refused. */
+const FORMAT = 1;
+
+/** The parts of an open lake, shared by all handles to it in this process. */
+export interface OpenLake {
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  readonly readOnly: boolean;
+  readonly tempFolder: string;
+  readonly logger: Logger;
+  readonly clock: () => number;
+  readonly newId: () => string;
+  /** DuckDB is loaded by the first call. */
+  engine(): Promise<QueryEngine>;
+  /** Gives this handle up; the last one closes the parts. */
+  release(): Promise<void>;
+}
+
+interface LakeFile {
+  readonly format: number;
+  readonly lake: string;
+  readonly mode: string;
+  readonly catalog: string;
+}
+
+interface Shared {
+  readonly lake: Promise<OpenLake>;
+  users: number;
+}
+
+const openLakes = new Map<string, Shared>();
+
+/** @throws NotFoundError `lake_not_found`, `not_a_lake` @throws CatalogError `lake_too_new`, `catalog_mismatch` */
+export async function openLake(where: LakeLocation, options: LakeOptions): Promise<OpenLake> {
+  if (typeof where !== "string") return assemble(where.store, where.catalog, options);
+  const mode = options.mode ?? "create";
+  const store = openStore(where, { readOnly: mode === "read" });
+  if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
+  if (!(store instanceof FileStore)) {
+    throw new InvalidInputError("bad_location", `cannot open a lake at ${store.url}`, { subject: store.url });
+  }
+  const root = await realpath(store.root).catch(() => resolve(store.root));
+  const key = `${mode === "read" ? "read" : "write"}:${root}`;
+  let shared = openLakes.get(key);
+  if (!shared) {
+    shared = { lake: openFolder(store, root, mode, options), users: 0 };
+    openLakes.set(key, shared);
+    shared.lake.catch(() => openLakes.delete(key));
+  }
+  shared.users++;
+  const mine = shared;
+  const lake = await mine.lake;
+  return {
+    ...lake,
+    async release() {
+      if (--mine.users > 0) return;
+      openLakes.delete(key);
+      await lake.release();
+    },
+  };
+}
+
+async function openFolder(
+  store: FileStore,
+  root: string,
+  mode: "create" | "open" | "read",
+  options: LakeOptions,
+): Promise<OpenLake> {
+  const existing = await readLakeFile(store);
+  const path = join(root, "_eider", CATALOG_FILE);
+  if (existing) {
+    const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options);
+    return assemble(store, catalog, options);
+  }
+  const entries = await readdir(root).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "ENOENT") return [];
+    throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root, cause });
+  });
+  if (entries.some((name) => name !== "_eider")) {
+    throw new NotFoundError("not_a_lake", `${root} holds other files and is not a lake: choose a new or empty folder`, {
+      subject: root,
+    });
+  }
+  if (mode !== "create") {
+    throw new NotFoundError("lake_not_found", `there is no lake at ${root}: the first append makes one`, {
+      subject: root,
+    });
+  }
+  try {
+    await mkdir(join(root, "_eider"), { recursive: true });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new StoreError("store_read_only", `cannot make a lake at ${root} (${code ?? "unknown error"})`, {
+      subject: root,
+      cause,
+    });
+  }
+  return assemble(store, await openCatalog(path, "create", options), options);
+}
+
+function openCatalog(path: string, mode: "create" | "open" | "read", options: LakeOptions): Promise<Catalog> {
+  return SqliteCatalog.open({
+    path,
+    mode,
+    ...(options.clock && { clock: options.clock }),
+    ...(options.random && { random: options.random }),
+  });
+}
+
+/** Binds a store and a catalog to each other, for ever: by `lake.json` in the store. */
+async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptions): Promise<OpenLake> {
+  const mode = options.mode ?? "create";
+  try {
+    const found = (await readLakeFile(store)) ?? (mode === "create" ? await writeLakeFile(store, catalog) : undefined);
+    if (!found) throw new NotFoundError("lake_not_found", `there is no lake at ${store.url}`, { subject: store.url });
+    if (found.catalog !== catalog.catalogId) {
+      throw new CatalogError(
+        "catalog_mismatch",
+        `the lake at ${store.url} belongs to another catalog (${found.catalog}, not ${catalog.catalogId}): open it with its own`,
+        { subject: store.url },
+      );
+    }
+  } catch (error) {
+    await catalog[Symbol.asyncDispose]();
+    throw error;
+  }
+  const clock = options.clock ?? Date.now;
+  const random = options.random ?? randomFillSync;
+  const tempFolder = options.cacheDir ?? tmpdir();
+  const logger = options.logger ?? {};
+  let engine: Promise<QueryEngine> | undefined;
+  return {
+    store,
+    catalog,
+    readOnly: mode === "read",
+    tempFolder,
+    logger,
+    clock,
+    newId: () => uuidv7(clock(), random),
+    engine() {
+      engine ??= QueryEngine.open({
+        catalog,
+        store,
+        tempDir: tempFolder,
+        ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
+        ...(options.threads !== undefined && { threads: options.threads }),
+      });
+      return engine;
+    },
+    async release() {
+      await (await engine)?.[Symbol.asyncDispose]();
+      await catalog[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function readLakeFile(store: ObjectStore): Promise<LakeFile | undefined> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of (await store.get(LAKE_KEY)).body) chunks.push(chunk);
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+  let file: LakeFile;
+  try {
+    file = JSON.parse(Buffer.concat(chunks).toString("utf8")) as LakeFile;
+  } catch (cause) {
+    throw new CorruptionError("bad_lake_file", `${LAKE_KEY} at ${store.url} is not JSON`, {
+      subject: store.url,
+      cause,
+    });
+  }
+  if (typeof file.format !== "number" || typeof file.catalog !== "string") {
+    throw new CorruptionError("bad_lake_file", `${LAKE_KEY} at ${store.url} lacks its format or catalog`, {
+      subject: store.url,
+    });
+  }
+  if (file.format > FORMAT) {
+    throw new CatalogError(
+      "lake_too_new",
+      `the lake at ${store.url} has format ${file.format}, this version reads up to ${FORMAT}: upgrade eider`,
+      { subject: store.url },
+    );
+  }
+  if (file.mode !== "local") {
+    throw new CatalogError("not_yet", `the lake at ${store.url} is ${file.mode}; this version opens local lakes only`, {
+      subject: store.url,
+    });
+  }
+  return file;
+}
+
+async function writeLakeFile(store: ObjectStore, catalog: Catalog): Promise<LakeFile | undefined> {
+  const file: LakeFile = { format: FORMAT, lake: catalog.lakeId, mode: "local", catalog: catalog.catalogId };
+  try {
+    await store.put(LAKE_KEY, Buffer.from(`${JSON.stringify(file)}\n`), { ifAbsent: true });
+    return file;
+  } catch (error) {
+    // Another process made the lake at the same moment: its file counts.
+    if (error instanceof AlreadyExistsError) return readLakeFile(store);
+    throw error;
+  }
+}

@@ -1,0 +1,150 @@
+/** The options and results of the public API: plain data, with defaults and units beside each. */
+
+import type { Catalog, Receipt } from "@eider/catalog";
+import type { ArrowLike, CsvOptions, Schema, SchemaInput } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+
+/** Where a lake's own messages go. Never called with row values or credentials. */
+export interface Logger {
+  debug?(message: string, details?: Readonly<Record<string, unknown>>): void;
+  info?(message: string, details?: Readonly<Record<string, unknown>>): void;
+  warn?(message: string, details?: Readonly<Record<string, unknown>>): void;
+}
+
+/** A folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, or a store and a catalog of your own. */
+export type LakeLocation = string | { readonly store: ObjectStore; readonly catalog: Catalog };
+
+export interface LakeOptions {
+  /** `create` (default): make the lake if there is none. `open`: it must exist. `read`: it must exist and nothing is written. */
+  readonly mode?: "create" | "open" | "read";
+  /** Folder for temporary files: spooled input, local copies, sorts that spill. Default: the system's. */
+  readonly cacheDir?: string;
+  /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
+  readonly memoryBytes?: number;
+  /** Threads of a query. Default: one per core. */
+  readonly threads?: number;
+  readonly logger?: Logger;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Fills the array with random bytes. Default: the platform's secure source. */
+  readonly random?: (bytes: Uint8Array) => void;
+}
+
+export interface TableOptions {
+  /** Columns of a new table, for example `{ id: "int64", "name!": "string" }`. Default: inferred from the first batch. */
+  readonly schema?: SchemaInput;
+  /** `col`, `year|month|day|hour(col)`, `bucket(n, col)`, `truncate(w, col)`. Fixed when the table is created. */
+  readonly partitionBy?: readonly string[];
+  /** Columns that rows are sorted by within each data file, `col` or `col desc`. Fixed when the table is created. */
+  readonly orderBy?: readonly string[];
+}
+
+/** Formats of byte sources. Default: recognised by content, then by file name. */
+export type Format = "ndjson" | "json" | "csv" | "tsv" | "parquet" | "arrow";
+
+/** Anything rows can come from. A bare string is refused: it could be a path, a URL or the data itself. */
+export type Source<R = unknown> =
+  | Iterable<R>
+  | AsyncIterable<R>
+  | Uint8Array
+  | AsyncIterable<Uint8Array>
+  | ReadableStream
+  | Blob
+  | Response
+  | ArrowLike
+  | { readonly file: string }
+  | { readonly url: string };
+
+export interface AppendOptions {
+  /** Unique in the table; a retry with the same id commits nothing twice. Default: a new UUIDv7, which makes no promise about retries. */
+  readonly batchId?: string;
+  readonly format?: Format;
+  readonly csv?: CsvOptions;
+  /**
+   * `evolve` (default): new fields become columns, numbers widen without loss. `strict`: a field that the table lacks
+   * is a reject. `ignore`: such fields are dropped and counted.
+   */
+  readonly schemaMode?: "evolve" | "strict" | "ignore";
+  /** A row that cannot be taken: `fail` (default) the batch, or keep the row in `table.rejects()` and take the others. */
+  readonly onReject?: "fail" | "quarantine";
+  /** With `quarantine`: more rejects than this fail the batch. Default 10,000. */
+  readonly maxRejects?: number;
+  /** An id that is committed already: `verify` (default) reads the source and compares its hash, `trust` answers at once. */
+  readonly onSeen?: "verify" | "trust";
+  /** Text kept with the snapshot, for people and tools. */
+  readonly meta?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly phase: "read" | "upload" | "commit";
+  /** Bytes read from the source, before decompression. */
+  readonly bytes: number;
+  /** Where the source knows its length. */
+  readonly totalBytes?: number;
+  readonly rows: number;
+  readonly rejected: number;
+  readonly elapsedMs: number;
+}
+
+export interface AppendResult {
+  /** `duplicate`: this batch id was committed before with the same content; nothing was written. */
+  readonly status: "committed" | "duplicate";
+  readonly rowsAdded: number;
+  readonly rowsRejected: number;
+  /** With `schemaMode: "ignore"`: how many values of which unknown fields were dropped. */
+  readonly ignoredFields?: Readonly<Record<string, number>>;
+  readonly receipt: Receipt;
+}
+
+/** A table as it stands at a snapshot. */
+export interface TableDescription {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly schemaVersion: number;
+  readonly partitionBy: readonly string[];
+  readonly orderBy: readonly string[];
+  readonly rows: number;
+  readonly files: number;
+  /** Stored bytes. */
+  readonly bytes: number;
+}
+
+export interface MaintainOptions {
+  /** How long a file that no snapshot references is left alone, for writers that are still at work. Default 24 h. */
+  readonly graceMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface MaintainResult {
+  /** Keys deleted: staged by writers that never committed. */
+  readonly deleted: readonly string[];
+  readonly bytes: number;
+}
+
+/** One thing `verify` found. `stray` files are harmless and are removed by `maintain`; the others mean lost or changed data. */
+export interface VerifyFinding {
+  readonly kind: "missing" | "size" | "hash" | "stray";
+  readonly key: string;
+  readonly message: string;
+}
+
+export interface VerifyOptions {
+  /** Read every data file and compare its SHA-256, not only its size. Default true. */
+  readonly hashes?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: {
+    readonly files: number;
+    readonly totalFiles: number;
+    readonly bytes: number;
+  }) => void;
+}
+
+export interface VerifyReport {
+  /** No finding but strays. */
+  readonly ok: boolean;
+  readonly files: number;
+  readonly bytes: number;
+  readonly findings: readonly VerifyFinding[];
+}

@@ -1,0 +1,241 @@
+/**
+ * What `append` was given, reduced to one of three things that can be read more than once: bytes, rows, or Arrow data.
+ */
+
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { type ArrowLike, InvalidInputError, isArrowLike, NotFoundError } from "@eider/core";
+import type { Source } from "../options.js";
+import { type Replayable, spoolBytes, spoolRows } from "./spool.js";
+
+/** Rows handed to a parser at a time. */
+const ROW_CHUNK = 1000;
+
+export type Input =
+  | {
+      readonly kind: "bytes";
+      /** Still compressed, if it was. */
+      readonly bytes: Replayable<Uint8Array>;
+      /** For the format and for messages; not a promise that such a file exists. */
+      readonly name: string | undefined;
+      readonly totalBytes: number | undefined;
+      /** A local file with exactly these bytes. */
+      readonly path?: string;
+    }
+  | { readonly kind: "rows"; readonly rows: Replayable<readonly unknown[]> }
+  | { readonly kind: "arrow"; readonly source: ArrowLike };
+
+export interface InputOptions {
+  /** For copies of streams that outgrow memory. */
+  readonly tempFolder: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Recognises a source by its shape.
+ * @throws InvalidInputError `bad_source`, with what to pass instead
+ * @throws NotFoundError `file_not_found`, `url_not_found`
+ */
+export async function openInput(source: Source, options: InputOptions): Promise<Input> {
+  if (typeof source === "string") {
+    throw new InvalidInputError(
+      "bad_source",
+      "a string could be a path, a URL or the data: pass { file }, { url } or the bytes (new TextEncoder().encode(text))",
+    );
+  }
+  if (typeof source !== "object" || source === null) {
+    throw new InvalidInputError("bad_source", `cannot append a ${source === null ? "null" : typeof source}`);
+  }
+  if (source instanceof Uint8Array) return bytesInput(constant([source]), undefined, source.byteLength);
+  if (isArrowLike(source)) return { kind: "arrow", source };
+  if (Array.isArray(source)) return { kind: "rows", rows: constant(chunks(source)) };
+  if (hasString(source, "file")) return fileInput(source.file);
+  if (hasString(source, "url") && !isBody(source)) return urlInput(source.url, options);
+  if (isResponse(source)) return responseInput(source, options);
+  if (isBlob(source)) {
+    const blob = source;
+    return bytesInput(
+      { open: () => iterate(blob.stream()), [Symbol.asyncDispose]: async () => {} },
+      "name" in blob && typeof blob.name === "string" ? blob.name : undefined,
+      blob.size,
+    );
+  }
+  if (isReadableStream(source)) return streamInput(iterate(source), options);
+  if (Symbol.asyncIterator in source) return streamInput(source as AsyncIterable<unknown>, options);
+  if (Symbol.iterator in source) {
+    return { kind: "rows", rows: spoolRows(chunked(source as Iterable<unknown>), options.tempFolder) };
+  }
+  throw new InvalidInputError(
+    "bad_source",
+    "cannot append a single object: pass an array of rows, bytes, a stream, Arrow data, { file } or { url }",
+  );
+}
+
+function bytesInput(bytes: Replayable<Uint8Array>, name: string | undefined, totalBytes: number | undefined): Input {
+  return { kind: "bytes", bytes, name, totalBytes };
+}
+
+async function fileInput(file: string): Promise<Input> {
+  const path = file.startsWith("file:") ? fileURLToPath(file) : file;
+  let size: number;
+  try {
+    const info = await stat(path);
+    if (info.isDirectory()) {
+      throw new InvalidInputError("bad_source", `${path} is a folder: pass its files one by one`, { subject: path });
+    }
+    size = info.size;
+  } catch (cause) {
+    if (cause instanceof InvalidInputError) throw cause;
+    throw fileError(path, cause);
+  }
+  const open = async function* (): AsyncIterable<Uint8Array> {
+    try {
+      yield* createReadStream(path, { highWaterMark: 1024 * 1024 });
+    } catch (cause) {
+      throw fileError(path, cause);
+    }
+  };
+  return { kind: "bytes", bytes: { open, [Symbol.asyncDispose]: async () => {} }, name: path, totalBytes: size, path };
+}
+
+function fileError(path: string, cause: unknown): Error {
+  const code = (cause as NodeJS.ErrnoException).code;
+  if (code === "ENOENT" || code === "ENOTDIR") {
+    return new NotFoundError("file_not_found", `there is no file ${path}`, { subject: path, cause });
+  }
+  return new InvalidInputError("file_unreadable", `cannot read ${path} (${code ?? "unknown error"})`, {
+    subject: path,
+    cause,
+  });
+}
+
+async function urlInput(text: string, options: InputOptions): Promise<Input> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === "file:") return fileInput(fileURLToPath(url));
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new InvalidInputError("bad_source", "{ url } takes http:, https: and file: URLs; use { file } for a path");
+  }
+  const where = `${url.origin}${url.pathname}`;
+  let response: Response;
+  try {
+    response = await fetch(url, { signal: options.signal ?? null });
+  } catch (cause) {
+    if (options.signal?.aborted) throw options.signal.reason;
+    throw new InvalidInputError("url_unreachable", `cannot fetch ${where}`, { subject: where, cause });
+  }
+  return responseInput(response, options, url.pathname);
+}
+
+function responseInput(response: Response, options: InputOptions, path?: string): Input {
+  if (!response.ok) {
+    const message = `the server answered ${response.status}`;
+    if (response.status === 404 || response.status === 410) throw new NotFoundError("url_not_found", message);
+    throw new InvalidInputError("url_unreachable", message);
+  }
+  if (response.body === null) return bytesInput(constant([]), path, 0);
+  const name = path ?? (URL.canParse(response.url) ? new URL(response.url).pathname : undefined);
+  const length = Number(response.headers.get("content-length") ?? Number.NaN);
+  // With a content encoding the length counts other bytes than those that arrive here.
+  const total = response.headers.has("content-encoding") || !Number.isSafeInteger(length) ? undefined : length;
+  return bytesInput(spoolBytes(iterate(response.body), options.tempFolder), name, total);
+}
+
+/** A stream of bytes or of rows: the first item tells which. */
+async function streamInput(source: AsyncIterable<unknown>, options: InputOptions): Promise<Input> {
+  const iterator = source[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (!first.done && typeof first.value === "string") {
+    await iterator.return?.();
+    throw new InvalidInputError(
+      "bad_source",
+      "the stream gives strings: take bytes instead (no setEncoding, or pipe through a TextEncoderStream)",
+    );
+  }
+  const all = (async function* () {
+    let finished = false;
+    try {
+      for (let next = first; !next.done; next = await iterator.next()) yield next.value;
+      finished = true;
+    } finally {
+      if (!finished) await iterator.return?.();
+    }
+  })();
+  if (!first.done && first.value instanceof Uint8Array) {
+    return bytesInput(spoolBytes(onlyBytes(all), options.tempFolder), undefined, undefined);
+  }
+  return { kind: "rows", rows: spoolRows(chunked(all), options.tempFolder) };
+}
+
+async function* onlyBytes(source: AsyncIterable<unknown>): AsyncIterable<Uint8Array> {
+  for await (const item of source) {
+    if (!(item instanceof Uint8Array)) {
+      throw new InvalidInputError("bad_source", `a stream of bytes gave a ${typeof item}`);
+    }
+    yield item;
+  }
+}
+
+async function* chunked(source: Iterable<unknown> | AsyncIterable<unknown>): AsyncIterable<readonly unknown[]> {
+  let chunk: unknown[] = [];
+  for await (const row of source) {
+    chunk.push(row);
+    if (chunk.length === ROW_CHUNK) {
+      yield chunk;
+      chunk = [];
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function* chunks(rows: readonly unknown[]): Iterable<readonly unknown[]> {
+  for (let i = 0; i < rows.length; i += ROW_CHUNK) yield rows.slice(i, i + ROW_CHUNK);
+}
+
+/** Something that is in memory already. */
+function constant<T>(pieces: Iterable<T>): Replayable<T> {
+  const kept = [...pieces];
+  return {
+    async *open() {
+      yield* kept;
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** A web stream as an async iterable that cancels it when the reader stops early; not every runtime has its own. */
+async function* iterate<T>(stream: ReadableStream<T>): AsyncIterable<T> {
+  const reader = stream.getReader();
+  let finished = false;
+  try {
+    for (;;) {
+      const next = await reader.read();
+      if (next.done) break;
+      yield next.value;
+    }
+    finished = true;
+  } finally {
+    if (!finished) await reader.cancel().catch(() => {});
+    reader.releaseLock();
+  }
+}
+
+function hasString<K extends string>(value: object, key: K): value is Record<K, string> {
+  return key in value && typeof (value as Record<K, unknown>)[key] === "string" && !(Symbol.iterator in value);
+}
+
+function isBody(value: object): boolean {
+  return "arrayBuffer" in value && "body" in value;
+}
+
+function isResponse(value: object): value is Response {
+  return isBody(value) && "ok" in value && "headers" in value;
+}
+
+function isBlob(value: object): value is Blob {
+  return "stream" in value && "size" in value && typeof (value as Blob).stream === "function";
+}
+
+function isReadableStream(value: object): value is ReadableStream {
+  return "getReader" in value && typeof (value as ReadableStream).getReader === "function";
+}

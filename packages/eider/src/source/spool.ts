@@ -1,0 +1,165 @@
+/**
+ * Input that may be needed twice. An append may have to read its source again: when a value late in it needs another
+ * schema, or when another writer changed the table meanwhile. Streams are therefore kept, in memory up to a limit and
+ * in a temporary file beyond it.
+ */
+
+import { randomUUID } from "node:crypto";
+import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { deserialize, serialize } from "node:v8";
+
+/** Bytes read back from the file at a time. */
+const READ_BYTES = 1024 * 1024;
+
+/** A source that can be opened again and again; released when the append ends. */
+export interface Replayable<T> extends AsyncDisposable {
+  open(): AsyncIterable<T>;
+}
+
+/** How pieces of a spool are measured and written to its file. */
+interface Codec<T> {
+  /** Total weight kept in memory before the temporary file begins. */
+  readonly memoryLimit: number;
+  /** What a piece counts against the memory limit. */
+  weight(piece: T): number;
+  /** A piece that stays as it is whatever the source does with its buffer next. */
+  own(piece: T): T;
+  encode(piece: T): Uint8Array;
+  /** Reads the file from the start, `length` bytes. */
+  decode(file: FileHandle, length: number): AsyncIterable<T>;
+}
+
+const byteCodec: Codec<Uint8Array> = {
+  memoryLimit: 16 * 1024 * 1024,
+  weight: (piece) => piece.byteLength,
+  own: (piece) => piece.slice(),
+  encode: (piece) => piece,
+  async *decode(file, length) {
+    for (let at = 0; at < length; ) {
+      const piece = await readFully(file, at, Math.min(READ_BYTES, length - at));
+      at += piece.byteLength;
+      yield piece;
+    }
+  },
+};
+
+/** Chunks of rows as length-prefixed structured clones: dates, big integers, bytes, NaN and −0 come back as they were. */
+const rowCodec: Codec<readonly unknown[]> = {
+  memoryLimit: 20_000,
+  weight: (piece) => piece.length,
+  own: (piece) => piece,
+  encode(piece) {
+    const body = serialize(piece);
+    const framed = Buffer.allocUnsafe(4 + body.length);
+    framed.writeUInt32LE(body.length, 0);
+    body.copy(framed, 4);
+    return framed;
+  },
+  async *decode(file, length) {
+    for (let at = 0; at < length; ) {
+      const size = Buffer.from(await readFully(file, at, 4)).readUInt32LE(0);
+      yield deserialize(await readFully(file, at + 4, size)) as unknown[];
+      at += 4 + size;
+    }
+  },
+};
+
+/** Reads `length` bytes at a position, however many reads that takes. */
+async function readFully(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(length);
+  for (let filled = 0; filled < length; ) {
+    const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) throw new Error("the temporary copy of the input ended early");
+    filled += bytesRead;
+  }
+  return buffer;
+}
+
+/** Keeps a stream of bytes so that it can be read again. */
+export function spoolBytes(source: AsyncIterable<Uint8Array>, folder: string): Replayable<Uint8Array> {
+  return new Spool(source, byteCodec, folder);
+}
+
+/** Keeps a stream of row chunks so that it can be read again. Rows kept in memory are the caller's own objects. */
+export function spoolRows(source: AsyncIterable<readonly unknown[]>, folder: string): Replayable<readonly unknown[]> {
+  return new Spool(source, rowCodec, folder);
+}
+
+/** Copies a one-shot stream as it is read, and gives the same pieces again. */
+class Spool<T> implements Replayable<T> {
+  readonly #source: AsyncIterator<T>;
+  readonly #codec: Codec<T>;
+  readonly #folder: string;
+  readonly #memory: T[] = [];
+  #memoryWeight = 0;
+  #path: string | undefined;
+  #file: FileHandle | undefined;
+  #fileBytes = 0;
+  #done = false;
+
+  constructor(source: AsyncIterable<T>, codec: Codec<T>, folder: string) {
+    this.#source = source[Symbol.asyncIterator]();
+    this.#codec = codec;
+    this.#folder = folder;
+  }
+
+  /** What was read before, then the rest of the source. One reader at a time. */
+  async *open(): AsyncIterable<T> {
+    yield* this.#memory;
+    if (this.#file) yield* this.#codec.decode(this.#file, this.#fileBytes);
+    while (!this.#done) {
+      const next = await this.#source.next();
+      if (next.done) {
+        this.#done = true;
+        return;
+      }
+      await this.#keep(next.value);
+      yield next.value;
+    }
+  }
+
+  async #keep(piece: T): Promise<void> {
+    if (!this.#file && this.#memoryWeight < this.#codec.memoryLimit) {
+      this.#memory.push(this.#codec.own(piece));
+      this.#memoryWeight += this.#codec.weight(piece);
+      return;
+    }
+    if (!this.#file) {
+      await mkdir(this.#folder, { recursive: true });
+      this.#path = join(this.#folder, `eider-spool-${process.pid}-${randomUUID()}`);
+      this.#file = await open(this.#path, "wx+", 0o600);
+      // Unlinked at once where the system allows it, so that a killed process leaves nothing behind.
+      if (process.platform !== "win32") await rm(this.#path);
+    }
+    const bytes = this.#codec.encode(piece);
+    for (let written = 0; written < bytes.byteLength; ) {
+      const left = bytes.byteLength - written;
+      written += (await this.#file.write(bytes, written, left, this.#fileBytes + written)).bytesWritten;
+    }
+    this.#fileBytes += bytes.byteLength;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#done) await this.#source.return?.();
+    await this.#file?.close();
+    if (this.#path) await rm(this.#path, { force: true });
+  }
+}
+
+/** Writes a stream to a temporary file, for engines that read only files; removed when disposed. */
+export async function spoolToFile(
+  source: AsyncIterable<Uint8Array>,
+  folder: string,
+): Promise<AsyncDisposable & { readonly path: string }> {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `eider-spool-${process.pid}-${randomUUID()}`);
+  const dispose = async (): Promise<void> => rm(path, { force: true });
+  try {
+    await writeFile(path, source, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return { path, [Symbol.asyncDispose]: dispose };
+}

@@ -1,0 +1,155 @@
+/** A handle to a table. Making one costs nothing and touches nothing; the table is created by its first append. */
+
+import type { Draft, ListedFile, ListedReject, Receipt, TableInfo } from "@eider/catalog";
+import { AlreadyExistsError, CatalogError, NotFoundError, tableFolder } from "@eider/core";
+import { append } from "./commit/append.js";
+import { assertMatches, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
+import { traced } from "./diagnostics.js";
+import type { OpenLake } from "./open.js";
+import type { AppendOptions, AppendResult, Source, TableDescription, TableOptions } from "./options.js";
+
+/** What a table needs of its lake: the parts, while it is open. */
+export interface TableHost {
+  readonly open: OpenLake;
+  /** Runs work that the lake's `close` waits for. @throws CatalogError `lake_closed` */
+  run<T>(work: () => Promise<T>): Promise<T>;
+  /** @throws CatalogError `read_only` */
+  assertWritable(): void;
+}
+
+export class Table<R = Record<string, unknown>> {
+  readonly name: string;
+  readonly #host: TableHost;
+  readonly #plan: TablePlan;
+
+  /** Use `lake.table(…)`. */
+  constructor(host: TableHost, name: string, options: TableOptions) {
+    this.#host = host;
+    this.#plan = planTable(name, options);
+    this.name = this.#plan.name;
+  }
+
+  /**
+   * Appends a batch: all of its rows, or nothing. With a `batchId` it may be retried, raced or repeated freely: it is
+   * committed once.
+   * @throws InvalidInputError the input or some rows of it cannot be taken; nothing was committed
+   * @throws SchemaError the table's schema or options do not allow it
+   * @throws BatchConflictError the batch id was committed with other content
+   * @throws CatalogError `commit_unknown`: append again with the same batch id to learn the outcome
+   */
+  append(source: Source<R>, options: AppendOptions = {}): Promise<AppendResult> {
+    return this.#host.run(() => {
+      this.#host.assertWritable();
+      const { open } = this.#host;
+      const context = {
+        store: open.store,
+        catalog: open.catalog,
+        tempFolder: open.tempFolder,
+        openParquet: async (path: string) => (await open.engine()).openParquet(path),
+        newId: open.newId,
+      };
+      const trace = { table: this.name, ...(options.batchId !== undefined && { batchId: options.batchId }) };
+      return traced("append", trace, () => append(context, this.#plan, source, options));
+    });
+  }
+
+  /**
+   * Creates the table without rows. A table made by its first append needs no such call.
+   * @throws AlreadyExistsError `table_exists`, unless `ifNotExists`
+   * @throws SchemaError with `ifNotExists`: the existing table has other options
+   */
+  create(options: { readonly ifNotExists?: boolean } = {}): Promise<TableDescription> {
+    return this.#host.run(async () => {
+      this.#host.assertWritable();
+      const { catalog, newId } = this.#host.open;
+      const found = await catalog.table(this.name);
+      if (found && !options.ifNotExists) {
+        throw new AlreadyExistsError("table_exists", `table ${this.name} exists`, { subject: this.name });
+      }
+      if (found) assertMatches(this.#plan, found);
+      else {
+        const id = newId();
+        const draft: Draft = { operations: [tableOperation(this.#plan, id, tableFolder(this.name, id))] };
+        const result = await catalog.commit(draft);
+        if (result.status === "stale" && !options.ifNotExists) {
+          throw new AlreadyExistsError("table_exists", `table ${this.name} exists`, { subject: this.name });
+        }
+      }
+      return describe(await this.#info());
+    });
+  }
+
+  /**
+   * Drops the table. Its rows stay readable at earlier snapshots; a new table of the same name starts fresh.
+   * @throws NotFoundError `table_not_found`
+   */
+  drop(): Promise<{ readonly snapshot: number }> {
+    return this.#host.run(async () => {
+      this.#host.assertWritable();
+      const table = await this.#info();
+      const result = await this.#host.open.catalog.commit({ operations: [{ op: "drop", table: table.id }] });
+      if (result.status !== "committed") throw this.#missing();
+      return { snapshot: result.snapshot };
+    });
+  }
+
+  /** Schema, options and size. @throws NotFoundError `table_not_found` */
+  describe(options: { readonly at?: number | Date } = {}): Promise<TableDescription> {
+    return this.#host.run(async () => describe(await this.#info(await this.#snapshot(options.at))));
+  }
+
+  /** The receipt of a batch, for ever; undefined when no such batch was committed. */
+  receipt(batchId: string): Promise<Receipt | undefined> {
+    return this.#host.run(async () => {
+      const table = await this.#host.open.catalog.table(this.name);
+      return table && this.#host.open.catalog.receipt(table.id, batchId);
+    });
+  }
+
+  /** Receipts, newest first, `limit` (default 1000) at a time; `before` continues after the last snapshot of a page. */
+  batches(options: { readonly before?: number; readonly limit?: number } = {}): Promise<Receipt[]> {
+    return this.#host.run(async () => this.#host.open.catalog.batches((await this.#info()).id, options));
+  }
+
+  /** Rows kept aside by `onReject: "quarantine"`. */
+  rejects(options: { readonly batchId?: string; readonly limit?: number } = {}): Promise<ListedReject[]> {
+    return this.#host.run(async () => this.#host.open.catalog.rejects((await this.#info()).id, options));
+  }
+
+  /** The data files at a snapshot (default: now), in order of commit. */
+  files(options: { readonly at?: number | Date } = {}): Promise<ListedFile[]> {
+    return this.#host.run(async () => {
+      const at = await this.#snapshot(options.at);
+      return this.#host.open.catalog.files((await this.#info(at)).id, at);
+    });
+  }
+
+  /** A `read_parquet([…])` text that any DuckDB runs, and that gives the rows of this table. */
+  filesSql(options: { readonly at?: number | Date } = {}): Promise<string> {
+    return this.#host.run(async () => {
+      const at = await this.#snapshot(options.at);
+      return (await this.#host.open.engine()).filesSql(this.name, at);
+    });
+  }
+
+  async #snapshot(at: number | Date | undefined): Promise<number | undefined> {
+    return at === undefined ? undefined : this.#host.open.catalog.resolveSnapshot(at);
+  }
+
+  async #info(at?: number): Promise<TableInfo> {
+    const table = await this.#host.open.catalog.table(this.name, at);
+    if (!table) throw this.#missing(at);
+    return table;
+  }
+
+  #missing(at?: number): NotFoundError {
+    const when = at === undefined ? "" : ` at snapshot ${at}`;
+    return new NotFoundError("table_not_found", `there is no table ${this.name}${when}`, { subject: this.name });
+  }
+}
+
+/** What users see of a table. */
+export function describe(table: TableInfo): TableDescription {
+  const { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes } = table;
+  return { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes };
+}

@@ -1,0 +1,57 @@
+/** Compares what the catalog says with what the store holds. */
+
+import { createHash } from "node:crypto";
+import type { Catalog, ListedFile } from "@eider/catalog";
+import { NotFoundError } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+import { dataFiles } from "./maintain.js";
+import type { VerifyFinding, VerifyOptions, VerifyReport } from "./options.js";
+
+export async function verify(
+  { store, catalog }: { store: ObjectStore; catalog: Catalog },
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const { snapshot } = await catalog.head();
+  const files: ListedFile[] = [];
+  for (const table of await catalog.tables(snapshot)) files.push(...(await catalog.files(table.id, snapshot)));
+  const findings: VerifyFinding[] = [];
+  let bytes = 0;
+  for (const [index, file] of files.entries()) {
+    options.signal?.throwIfAborted();
+    const finding = await check(store, file, options);
+    if (finding) findings.push(finding);
+    bytes += file.bytes;
+    options.onProgress?.({ files: index + 1, totalFiles: files.length, bytes });
+  }
+  const broken = findings.length;
+  for await (const page of dataFiles(store, options.signal)) {
+    const referenced = await catalog.referencedKeys(page.map(({ key }) => key));
+    for (const { key } of page) {
+      if (referenced.has(key)) continue;
+      findings.push({ kind: "stray", key, message: "no snapshot names this object; queries never read it" });
+    }
+  }
+  return { ok: broken === 0, files: files.length, bytes, findings };
+}
+
+async function check(store: ObjectStore, file: ListedFile, options: VerifyOptions): Promise<VerifyFinding | undefined> {
+  const { key } = file;
+  const missing: VerifyFinding = { kind: "missing", key, message: "the data file is gone" };
+  const info = await store.head(key);
+  if (!info) return missing;
+  if (info.size !== file.bytes) {
+    return { kind: "size", key, message: `the data file has ${info.size} bytes, committed were ${file.bytes}` };
+  }
+  if (options.hashes === false) return undefined;
+  const hash = createHash("sha256");
+  try {
+    const { body } = await store.get(key, options.signal ? { signal: options.signal } : {});
+    for await (const chunk of body) hash.update(chunk);
+  } catch (error) {
+    if (error instanceof NotFoundError) return missing;
+    throw error;
+  }
+  return hash.digest("hex") === file.sha256
+    ? undefined
+    : { kind: "hash", key, message: "the data file's bytes are not those that were committed" };
+}
