@@ -1,5 +1,8 @@
+export { canonicalJson, canonicalRow, compareCodePoints } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
+export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
 export * from "./errors.js";
+export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export type {
   CsvOptions,
   Inferrer,
@@ -10,5 +13,11 @@ export type {
   TextParserOptions,
 } from "./parser.js";
 export { SchemaMisfit } from "./parser.js";
+export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
+export { partitionPath, tableFolder } from "./partition-path.js";
 export * from "./schema.js";
+export { type OrderBy, type OrderKey, parseOrderBy, sortedOrder } from "./sort.js";
 export type { BoundValue, ColumnStatistics } from "./statistics.js";
+export { batchBytes, concatBatches, sliceBatch, takeRows } from "./take.js";
+export { type PartitionSpec, parsePartitionBy, type Transform } from "./transforms.js";
+export { batchRows, columnValue, type ValueMode, type ValueReader, valueReader } from "./values.js";
