@@ -5,6 +5,7 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 
 /** Tests run against sources; child processes they start run the built packages. */
 const alias = [
+  { find: /^@eider\/core\/node$/, replacement: source("packages/core/src/node.ts") },
   { find: /^@eider\/storage\/conformance$/, replacement: source("packages/storage/src/conformance.ts") },
   { find: /^@eider\/(core|storage|catalog|query|cli)$/, replacement: source("packages/$1/src/index.ts") },
   { find: /^eider$/, replacement: source("packages/eider/src/index.ts") },

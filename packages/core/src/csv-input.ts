@@ -1,0 +1,206 @@
+/** CSV input up to named columns and records: encoding, delimiter, header. What parser and inferrer share. */
+
+import { csvDialect, detectDelimiter, SAMPLE_BYTES } from "./csv-dialect.js";
+import { CsvReader, ESCAPED, QUOTED } from "./csv-reader.js";
+import { InvalidInputError } from "./errors.js";
+import type { CsvOptions } from "./parser.js";
+import { nameKey } from "./schema.js";
+import { Utf8Reader } from "./text-encoding.js";
+
+export interface CsvConsumer {
+  /** Called once, before any records, with the columns of the input in order. `line` is that of the header. */
+  columns(names: readonly string[], line: number): void;
+  /** Records `from` up to `block.records`, which are only valid during the call. */
+  records(block: CsvReader, from: number): void;
+}
+
+/** What a record is to a table of some columns. */
+export const ROW = 0;
+export const BLANK = 1;
+export const RAGGED = 2;
+export const BAD_QUOTE = 3;
+
+export class CsvInput {
+  readonly #options: CsvOptions;
+  readonly #consumer: CsvConsumer;
+  readonly #encoding: Utf8Reader;
+  /** The front of the input, until there is enough of it to find the delimiter. */
+  #sample: Uint8Array | undefined;
+  #sampleLength = 0;
+  #reader: CsvReader | undefined;
+  #named = false;
+
+  constructor(options: CsvOptions, consumer: CsvConsumer) {
+    this.#options = options;
+    this.#consumer = consumer;
+    if (options.delimiter === undefined) {
+      csvDialect(options); // the other options must be right from the start
+      this.#sample = new Uint8Array(SAMPLE_BYTES);
+    } else this.#reader = this.#createReader(options.delimiter);
+    this.#encoding = new Utf8Reader({
+      encoding: options.encoding,
+      sink: (utf8) => this.#push(utf8),
+      line: () => this.#line(),
+    });
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#encoding.push(chunk);
+  }
+
+  end(): void {
+    this.#encoding.end();
+    if (this.#sample) this.#detect(true);
+    this.#reader!.end();
+    if (!this.#named) this.#name(typeof this.#options.header === "object" ? this.#options.header : [], 1);
+  }
+
+  /** The input so far as UTF-8 while it is still too short to find the delimiter. */
+  get undecided(): Uint8Array | undefined {
+    return this.#sample?.subarray(0, this.#sampleLength);
+  }
+
+  #push(utf8: Uint8Array): void {
+    let rest = utf8;
+    if (this.#sample) {
+      const taken = rest.subarray(0, SAMPLE_BYTES - this.#sampleLength);
+      this.#sample.set(taken, this.#sampleLength);
+      this.#sampleLength += taken.length;
+      if (this.#sampleLength < SAMPLE_BYTES) return;
+      this.#detect(false);
+      rest = rest.subarray(taken.length);
+    }
+    this.#reader!.push(rest);
+  }
+
+  #detect(complete: boolean): void {
+    const sample = this.#sample!.subarray(0, this.#sampleLength);
+    this.#sample = undefined;
+    this.#reader = this.#createReader(detectDelimiter(sample, this.#options, complete).delimiter);
+    this.#reader.push(sample);
+  }
+
+  /** Only for errors, after which nothing follows: a front that is not read yet is read to count its lines. */
+  #line(): number {
+    if (this.#sample) this.#detect(false);
+    return this.#reader!.line;
+  }
+
+  #createReader(delimiter: string): CsvReader {
+    return new CsvReader(csvDialect(this.#options, delimiter), (block) => this.#take(block));
+  }
+
+  #take(block: CsvReader): void {
+    let from = 0;
+    if (!this.#named) {
+      const header = this.#options.header ?? true;
+      if (header === true) {
+        // Blank lines above the header name nothing.
+        while (from < block.records && recordForm(block, from, 2, false) === BLANK) from++;
+        if (from === block.records) return;
+        this.#nameByRecord(block, from++);
+      } else {
+        const names =
+          header === false ? Array.from({ length: block.recordCells[1]! }, (_, i) => `column_${i + 1}`) : header;
+        this.#name(names, block.recordLines[0]!);
+      }
+    }
+    if (from < block.records) this.#consumer.records(block, from);
+  }
+
+  #nameByRecord(block: CsvReader, record: number): void {
+    const line = block.recordLines[record]!;
+    if (block.recordBad[record] === 1) {
+      const reason = "text follows a closing quote in the header";
+      throw new InvalidInputError("bad_quote", `line ${line}: ${reason}`, {
+        rows: [{ line, code: "bad_quote", reason }],
+      });
+    }
+    const names: string[] = [];
+    for (let c = block.recordCells[record]!; c < block.recordCells[record + 1]!; c++) names.push(cellText(block, c));
+    this.#name(names, line);
+  }
+
+  #name(names: readonly string[], line: number): void {
+    this.#named = true;
+    this.#consumer.columns(columnNames(names), line);
+  }
+}
+
+/**
+ * Distinct names for the columns of a header, without regard to case: the first `k` keeps its name, further ones become
+ * `k_2`, `k_3`, …, and the empty name in column n becomes `column_<n>`. Made names step over those that the header has.
+ */
+export function columnNames(header: readonly string[]): string[] {
+  const own = new Set(header.map(nameKey));
+  const used = new Set<string>();
+  const counts = new Map<string, number>();
+  return header.map((name, index) => {
+    const base = name === "" ? `column_${index + 1}` : name;
+    const key = nameKey(base);
+    let unique = base;
+    if (used.has(key) || (name === "" && own.has(key))) {
+      let n = counts.get(key) ?? 2;
+      while (own.has(`${key}_${n}`) || used.has(`${key}_${n}`)) n++;
+      counts.set(key, n + 1);
+      unique = `${base}_${n}`;
+    }
+    used.add(nameKey(unique));
+    return unique;
+  });
+}
+
+/**
+ * What record `record` is to a table of `width` columns. With `pad` a short one is a row, and so is one that only has
+ * an empty cell too many (a delimiter at the line's end). An empty line is blank unless there is one column, where it
+ * is an empty cell.
+ */
+export function recordForm(block: CsvReader, record: number, width: number, pad: boolean): number {
+  if (block.recordBad[record] === 1) return BAD_QUOTE;
+  const first = block.recordCells[record]!;
+  const cells = block.recordCells[record + 1]! - first;
+  if (cells === width) return ROW;
+  if (cells === 1 && isEmpty(block, first)) return BLANK;
+  if (pad && (cells < width || (cells === width + 1 && isEmpty(block, first + width)))) return ROW;
+  return RAGGED;
+}
+
+function isEmpty(block: CsvReader, cell: number): boolean {
+  return block.cellStarts[cell] === block.cellEnds[cell] && block.cellFlags[cell] === 0;
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** A cell's text, unescaped. */
+function cellText(block: CsvReader, cell: number): string {
+  if ((block.cellFlags[cell]! & ESCAPED) !== 0) return decoder.decode(block.scratch.subarray(0, block.unescape(cell)));
+  return decoder.decode(block.bytes.subarray(block.cellStarts[cell], block.cellEnds[cell]));
+}
+
+/** Tells the cells that are null: the unquoted ones of a few texts. */
+export class NullCells {
+  /** Whether the empty cell is one, which is the common case. */
+  readonly #empty: boolean;
+  readonly #texts: readonly Uint8Array[];
+
+  constructor(options: CsvOptions) {
+    const texts = options.nullValues ?? [""];
+    const encoder = new TextEncoder();
+    this.#empty = texts.includes("");
+    this.#texts = texts.filter((text) => text !== "").map((text) => encoder.encode(text));
+  }
+
+  has(block: CsvReader, cell: number): boolean {
+    if ((block.cellFlags[cell]! & QUOTED) !== 0) return false;
+    const start = block.cellStarts[cell]!;
+    const length = block.cellEnds[cell]! - start;
+    if (length === 0) return this.#empty;
+    for (const text of this.#texts) {
+      if (text.length !== length) continue;
+      let i = 0;
+      while (i < length && block.bytes[start + i] === text[i]) i++;
+      if (i === length) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+/** The parts of core that need Node: hashing. Everything else runs wherever JavaScript does. */
+
+import { createHash, type Hash } from "node:crypto";
+
+/**
+ * What a content hash covers: `bytes` the decompressed bytes of the input; `rows` JavaScript values, each as the text
+ * of `canonicalRow` and a line feed. The kinds never equal each other.
+ */
+export type ContentKind = "bytes" | "rows";
+
+/** Starts the SHA-256 of a batch's input, to be taken while it streams by. */
+export function createContentHash(kind: ContentKind): ContentHash {
+  return new ContentHash(kind);
+}
+
+/** The hash of a batch's input; see {@link createContentHash}. */
+export class ContentHash {
+  readonly #kind: ContentKind;
+  readonly #hash: Hash = createHash("sha256");
+  /** Short texts are joined first: a call into the hash costs more than a row. */
+  #pending = "";
+
+  constructor(kind: ContentKind) {
+    this.#kind = kind;
+  }
+
+  /** The next piece of the input, cut anywhere. Text counts as its UTF-8. */
+  update(piece: Uint8Array | string): void {
+    if (typeof piece === "string") {
+      this.#pending += piece;
+      if (this.#pending.length > 32 * 1024) this.#flush();
+    } else {
+      this.#flush();
+      this.#hash.update(piece);
+    }
+  }
+
+  /** `bytes:<64 hex digits>` or `rows:<64 hex digits>`. Ends the hash: nothing may follow. */
+  digest(): string {
+    this.#flush();
+    return `${this.#kind}:${this.#hash.digest("hex")}`;
+  }
+
+  #flush(): void {
+    if (this.#pending === "") return;
+    this.#hash.update(this.#pending);
+    this.#pending = "";
+  }
+}
+
+/** The SHA-256 of bytes, or of a text's UTF-8, as 64 hex digits. */
+export function sha256Hex(data: Uint8Array | string): string {
+  return createHash("sha256").update(data).digest("hex");
+}
