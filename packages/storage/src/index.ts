@@ -1,1 +1,10 @@
+export { type ByteRange, readBody, resolveRange } from "./body.js";
+export { CountingStore, type StoreCounts } from "./counting-store.js";
+export { type Fault, type FaultRule, type FaultScript, FaultStore, type StoreCall } from "./fault-store.js";
+export { FileStore, type FileStoreOptions } from "./file-store.js";
+export { assertSafeKey, compareKeys } from "./keys.js";
+export { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
+export { openStore } from "./open.js";
+export { PrefixStore } from "./prefix-store.js";
 export type * from "./store.js";
+export { StoreWrapper } from "./wrapper.js";

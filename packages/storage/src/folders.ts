@@ -1,0 +1,220 @@
+import { lstat, mkdir, open, realpath, rmdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { StoreError } from "@eider/core";
+import { errorCode, fileError, isAbsent } from "./file-error.js";
+import { folderOf, keyToPath } from "./keys.js";
+
+/** True where file names have Windows' rules. */
+export const WINDOWS: boolean = process.platform === "win32";
+
+/** How file systems say that a folder cannot be synced, which is not the same as failing to. */
+const SYNC_UNSUPPORTED = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EISDIR"]);
+
+/** A call that races with a remover of empty folders tries again; each more try needs another remover. */
+export const MAX_RACES = 100;
+
+/**
+ * The folders below a root: none of them reached through a symbolic link, and each made so that it survives a power cut.
+ * Keys name folders without a trailing slash; the root is "".
+ *
+ * Links that are there when a call begins are refused. Whoever can swap a folder for a link during a call could write
+ * to the root anyway.
+ */
+export class Folders {
+  readonly root: string;
+  readonly #durable: boolean;
+  #real: string | undefined;
+  #rootSettled = false;
+  /** Folders whose own entry in their parent is known to be on disk. */
+  readonly #settled = new Set<string>();
+  /** By path: the sync that runs now, and the one that starts after it and serves everybody who came meanwhile. */
+  readonly #syncs = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+
+  constructor(root: string, durable: boolean) {
+    this.root = resolve(root);
+    this.#durable = durable;
+  }
+
+  /** The real path of a folder, or undefined if it is not there. */
+  async find(key: string): Promise<string | undefined> {
+    const root = await this.#findRoot();
+    if (root === undefined || key === "") return root;
+    const path = join(root, keyToPath(key, WINDOWS));
+    const real = await this.#resolve(path, key);
+    if (real === undefined) return undefined;
+    // A difference is a link, or only another case or Unicode form of the same name.
+    if (real !== path) await this.#refuseLinks(root, key);
+    return path;
+  }
+
+  /** The real path of a folder, made with its parents if need be. Their entries are on disk when this returns. */
+  async make(key: string): Promise<string> {
+    for (let race = 0; race < MAX_RACES; race++) {
+      const root = await this.#makeRoot();
+      const path = await this.find(key);
+      if (path !== undefined) {
+        await this.#settle(root, key);
+        return path;
+      }
+      const parent = await this.make(folderOf(key));
+      await this.#makeOne(join(root, keyToPath(key, WINDOWS)), key, parent);
+    }
+    throw new StoreError("store_busy", `${key}: its folder is removed again and again by others. Try again.`, {
+      subject: key,
+      retryable: true,
+    });
+  }
+
+  /** After a file was put into it or removed: returns when a folder's entries are on disk. */
+  async sync(path: string): Promise<void> {
+    // Windows cannot sync folders; NTFS journals their entries.
+    if (!this.#durable || WINDOWS) return;
+    const current = this.#syncs.get(path);
+    if (current === undefined) return this.#startSync(path);
+    // The running one may have begun before the caller's change.
+    current.next ??= current.running.catch(() => undefined).then(() => this.#startSync(path));
+    return current.next;
+  }
+
+  /** After objects were removed from these folders: removes the empty ones and their empty parents, syncs the rest. */
+  async prune(keys: Iterable<string>): Promise<void> {
+    const root = await this.#findRoot();
+    if (root === undefined) return;
+    const left = new Set<string>();
+    for (const key of keys) left.add(await this.#pruneOne(root, key));
+    await Promise.all([...left].map((key) => this.sync(join(root, keyToPath(key, WINDOWS)))));
+  }
+
+  /** Returns the folder that stays. */
+  async #pruneOne(root: string, key: string): Promise<string> {
+    let folder = key;
+    while (folder !== "") {
+      // Before and after: a folder made anew by others meanwhile must be settled anew.
+      this.#settled.delete(folder);
+      try {
+        await rmdir(join(root, keyToPath(folder, WINDOWS)));
+      } catch (error) {
+        if (!isAbsent(error)) break;
+      }
+      this.#settled.delete(folder);
+      folder = folderOf(folder);
+    }
+    return folder;
+  }
+
+  async #findRoot(): Promise<string | undefined> {
+    if (this.#real !== undefined) return this.#real;
+    try {
+      const real = await realpath(this.root);
+      if (!(await stat(real)).isDirectory()) throw notFolder(this.root);
+      this.#real = real;
+      return real;
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return undefined;
+      if (errorCode(error) === "ENOTDIR") throw notFolder(this.root, error);
+      throw fileError(error, "", "read");
+    }
+  }
+
+  async #makeRoot(): Promise<string> {
+    if (this.#real !== undefined && this.#rootSettled) return this.#real;
+    let first: string | undefined;
+    try {
+      first = await mkdir(this.root, { recursive: true });
+    } catch (error) {
+      const code = errorCode(error);
+      throw code === "EEXIST" || code === "ENOTDIR" ? notFolder(this.root, error) : fileError(error, "", "write");
+    }
+    // The root's own entry too if it was there: who made it may not have synced it yet.
+    const above = dirname(first ?? this.root);
+    for (let path = this.root; path !== above; path = dirname(path)) await this.sync(dirname(path));
+    const real = await this.#findRoot();
+    if (real === undefined) throw notFolder(this.root);
+    this.#rootSettled = true;
+    return real;
+  }
+
+  async #makeOne(path: string, key: string, parent: string): Promise<void> {
+    try {
+      await mkdir(path);
+      this.#settled.delete(key);
+    } catch (error) {
+      const code = errorCode(error);
+      // The parent went away again, perhaps with the root: `make` looks once more.
+      if (code === "ENOENT") return this.#forget();
+      if (code !== "EEXIST") throw fileError(error, key, "write");
+      // Others made it; but a link that leads nowhere is "not there" and "exists" at once.
+      if (dirname(path) === parent && (await lstat(path).catch(() => undefined))?.isSymbolicLink()) throw isLink(key);
+    }
+  }
+
+  #forget(): void {
+    this.#real = undefined;
+    this.#rootSettled = false;
+    this.#settled.clear();
+  }
+
+  /** Syncs the parents of those folders of the path that this process does not know to be settled, from the top. */
+  async #settle(root: string, key: string): Promise<void> {
+    if (!this.#durable || key === "" || this.#settled.has(key)) return;
+    await this.#settle(root, folderOf(key));
+    await this.sync(dirname(join(root, keyToPath(key, WINDOWS))));
+    this.#settled.add(key);
+  }
+
+  async #startSync(path: string): Promise<void> {
+    const sync: { running: Promise<void>; next?: Promise<void> } = { running: syncFolder(path) };
+    this.#syncs.set(path, sync);
+    try {
+      await sync.running;
+    } finally {
+      if (sync.next === undefined && this.#syncs.get(path) === sync) this.#syncs.delete(path);
+    }
+  }
+
+  async #resolve(path: string, key: string): Promise<string | undefined> {
+    try {
+      return await realpath(path);
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw fileError(error, key, "read");
+    }
+  }
+
+  async #refuseLinks(root: string, key: string): Promise<void> {
+    for (let folder = key; folder !== ""; folder = folderOf(folder)) {
+      const entry = await lstat(join(root, keyToPath(folder, WINDOWS))).catch(() => undefined);
+      if (entry?.isSymbolicLink()) throw isLink(folder);
+    }
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = await open(path, "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  } catch (error) {
+    const code = errorCode(error) ?? "";
+    // Gone: whoever removed it synced its parent. Not readable or not supported: there is nothing more to do.
+    if (code === "ENOENT" || code === "EACCES" || code === "EPERM" || SYNC_UNSUPPORTED.has(code)) return;
+    throw fileError(error, path, "write");
+  }
+}
+
+/** The refusal of a path that leads through a symbolic link. */
+export function isLink(key: string): StoreError {
+  return new StoreError("symlink_refused", `${key} is a symbolic link, and links below the root are not followed.`, {
+    subject: key,
+  });
+}
+
+function notFolder(root: string, cause?: unknown): StoreError {
+  return new StoreError("root_not_folder", `${root} is not a folder: choose another place for the lake.`, {
+    subject: root,
+    cause,
+  });
+}
