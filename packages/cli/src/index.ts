@@ -1,1 +1,2 @@
-export {};
+export { run } from "./program.js";
+export type { Terminal } from "./terminal.js";

@@ -6,7 +6,8 @@
 import { randomFillSync } from "node:crypto";
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Catalog, SqliteCatalog } from "@eider/catalog";
 import {
   AlreadyExistsError,
@@ -60,12 +61,13 @@ const openLakes = new Map<string, Shared>();
 export async function openLake(where: LakeLocation, options: LakeOptions): Promise<OpenLake> {
   if (typeof where !== "string") return assemble(where.store, where.catalog, options);
   const mode = options.mode ?? "create";
-  const store = openStore(where, { readOnly: mode === "read" });
+  const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
   if (!(store instanceof FileStore)) {
     throw new InvalidInputError("bad_location", `cannot open a lake at ${store.url}`, { subject: store.url });
   }
-  const root = await realpath(store.root).catch(() => resolve(store.root));
+  const folder = fileURLToPath(store.url);
+  const root = await realpath(folder).catch(() => folder);
   const key = `${mode === "read" ? "read" : "write"}:${root}`;
   let shared = openLakes.get(key);
   if (!shared) {
@@ -164,14 +166,15 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     clock,
     newId: () => uuidv7(clock(), random),
     engine() {
-      engine ??= QueryEngine.open({
+      const opening = engine ?? QueryEngine.open({
         catalog,
         store,
         tempDir: tempFolder,
         ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
         ...(options.threads !== undefined && { threads: options.threads }),
       });
-      return engine;
+      engine = opening;
+      return opening;
     },
     async release() {
       await (await engine)?.[Symbol.asyncDispose]();

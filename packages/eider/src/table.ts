@@ -1,7 +1,7 @@
 /** A handle to a table. Making one costs nothing and touches nothing; the table is created by its first append. */
 
 import type { Draft, ListedFile, ListedReject, Receipt, TableInfo } from "@eider/catalog";
-import { AlreadyExistsError, CatalogError, NotFoundError, tableFolder } from "@eider/core";
+import { AlreadyExistsError, NotFoundError, tableFolder } from "@eider/core";
 import { append } from "./commit/append.js";
 import { assertMatches, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";

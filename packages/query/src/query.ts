@@ -55,7 +55,7 @@ export interface Query<R = Record<string, unknown>> extends PromiseLike<R[]>, As
   /** The first row, or undefined. */
   first(): Promise<R | undefined>;
   columns(): Promise<QueryColumn[]>;
-  /** Result as record batches of `@eider/core`, streamed. */
+  /** Result as record batches of `@eider/core`, streamed: at least one, of no rows where the result has none. */
   batches(): AsyncIterable<RecordBatch>;
   /** Result as an `apache-arrow` Table. */
   arrow(): Promise<import("apache-arrow").Table>;

@@ -228,7 +228,7 @@ class Attempt {
       append: this.#options,
       schema: declared && declared.fields.length > 0 ? declared : undefined,
       lastFieldId: table?.lastFieldId ?? (declared ? lastFieldId(declared) : 0),
-      integerBounds: async () => (table ? this.#context.catalog.integerBounds(table.id) : new Map()),
+      integerBounds: () => this.#integerBounds(table),
       openParquet: this.#context.openParquet,
       tempFolder: this.#context.tempFolder,
       onCounters: (counters) => {
@@ -252,6 +252,14 @@ class Attempt {
       operations: [{ op: "schema", table: id, version, schema, lastFieldId: newest }],
       schemaVersion: version,
     };
+  }
+
+  /** What is stored in integer columns, where that is known: decides whether they may become float64. */
+  async #integerBounds(table: TableInfo | undefined): ReturnType<ReadOptions["integerBounds"]> {
+    const known = new Map<number, { readonly min: bigint; readonly max: bigint }>();
+    if (!table) return known;
+    for (const [id, bounds] of await this.#context.catalog.integerBounds(table.id)) if (bounds) known.set(id, bounds);
+    return known;
   }
 
   /** A Parquet file needs a column to count its rows by. */

@@ -1,0 +1,66 @@
+/** `eider types`: a TypeScript interface of the tables, for typed rows. */
+
+import { Command } from "commander";
+import type { DataType, Field } from "eider";
+import { type Context, withLake } from "../context.js";
+import { toJson } from "../output.js";
+import { write } from "../terminal.js";
+
+export function typesCommand(context: Context): Command {
+  return new Command("types")
+    .description('Print a TypeScript interface with the row type of each table, for lake.sql<Tables["events"]>.')
+    .argument("<lake>", "folder of the lake")
+    .action(async (where: string, flags: { readonly json?: boolean }) => {
+      const tables = await withLake(where, { mode: "read" }, (lake) => lake.tables());
+      const rows = tables.map((table) => `  ${propertyName(table.name)}: ${structType(table.schema.fields, "  ")};\n`);
+      const source = `/** Row types of the tables, as lake.sql returns them with values: "exact". */\nexport interface Tables {\n${rows.join("")}}\n`;
+      await write(context.terminal.stdout, flags.json ? `${toJson({ source })}\n` : source);
+    });
+}
+
+function structType(fields: readonly Field[], indent: string): string {
+  if (fields.length === 0) return "Record<string, never>";
+  const lines = fields.map((field) => `${indent}  ${propertyName(field.name)}: ${fieldType(field, `${indent}  `)};\n`);
+  return `{\n${lines.join("")}${indent}}`;
+}
+
+function fieldType(field: Field, indent: string): string {
+  const type = valueType(field.type, indent);
+  return field.nullable && type !== "null" ? `${type} | null` : type;
+}
+
+function valueType(type: DataType, indent: string): string {
+  switch (type.kind) {
+    case "bool":
+      return "boolean";
+    case "int64":
+    case "uint64":
+      return "bigint";
+    case "int8":
+    case "int16":
+    case "int32":
+    case "uint8":
+    case "uint16":
+    case "uint32":
+    case "float32":
+    case "float64":
+      return "number";
+    case "binary":
+    case "fixed":
+      return "Uint8Array";
+    case "list":
+      return `Array<${fieldType(type.element, indent)}>`;
+    case "map":
+      return `Map<${valueType(type.key.type, indent)}, ${fieldType(type.value, indent)}>`;
+    case "struct":
+      return structType(type.fields, indent);
+    case "unknown":
+      return "null";
+    default:
+      return "string";
+  }
+}
+
+function propertyName(name: string): string {
+  return /^[A-Za-z_$][A-Za-z0-9_$]*$/.test(name) ? name : JSON.stringify(name);
+}
