@@ -152,7 +152,7 @@ function leaves(value) {
 }
 
 /** How to run npm: by its script where it can be found, since `npm.cmd` cannot be spawned without a shell. */
-function npm(...args) {
+export function npm(...args) {
   const beside = dirname(process.execPath);
   const script = [
     process.env.npm_execpath,
