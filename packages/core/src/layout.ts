@@ -2,7 +2,7 @@
 
 import { bitmapBytes } from "./bitmap.js";
 import type { Column, ColumnValues } from "./columns.js";
-import { type DataType, type Field, type Schema, storedSchema } from "./schema.js";
+import type { DataType } from "./schema.js";
 
 /** Where a type keeps its values. `bytes` and `nested` kinds have offsets but for struct, which has children only. */
 export type Layout = "bits" | "fixed" | "bytes" | "list" | "map" | "struct";
@@ -55,33 +55,36 @@ export function valueBytes(type: DataType): number {
   }
 }
 
-/** The typed array that a fixed-width type (or bool) is kept in, over all of a buffer of its own. */
-export function valuesOf(type: DataType, buffer: ArrayBuffer): ColumnValues {
+/** The bytes of a fixed-width type as the typed array it is kept in; copied only if they are not aligned for it. */
+export function typedValues(type: DataType, bytes: Uint8Array): ColumnValues {
+  const width = type.kind === "decimal" || type.kind === "uuid" || type.kind === "fixed" ? 1 : valueBytes(type);
+  const { buffer, byteOffset, byteLength } = width > 1 && bytes.byteOffset % width !== 0 ? bytes.slice() : bytes;
+  const length = byteLength / Math.max(width, 1);
   switch (type.kind) {
     case "int8":
-      return new Int8Array(buffer);
+      return new Int8Array(buffer, byteOffset, length);
     case "int16":
-      return new Int16Array(buffer);
+      return new Int16Array(buffer, byteOffset, length);
     case "uint16":
-      return new Uint16Array(buffer);
+      return new Uint16Array(buffer, byteOffset, length);
     case "int32":
     case "date":
-      return new Int32Array(buffer);
+      return new Int32Array(buffer, byteOffset, length);
     case "uint32":
-      return new Uint32Array(buffer);
+      return new Uint32Array(buffer, byteOffset, length);
     case "float32":
-      return new Float32Array(buffer);
+      return new Float32Array(buffer, byteOffset, length);
     case "float64":
-      return new Float64Array(buffer);
+      return new Float64Array(buffer, byteOffset, length);
     case "int64":
     case "time":
     case "timestamp":
     case "timestamptz":
-      return new BigInt64Array(buffer);
+      return new BigInt64Array(buffer, byteOffset, length);
     case "uint64":
-      return new BigUint64Array(buffer);
+      return new BigUint64Array(buffer, byteOffset, length);
     default:
-      return new Uint8Array(buffer);
+      return bytes;
   }
 }
 
@@ -131,15 +134,9 @@ export function nullColumn(type: DataType, length: number): Column {
     default:
       return {
         ...base,
-        values: valuesOf(type, new ArrayBuffer(length * valueBytes(type))),
+        values: typedValues(type, new Uint8Array(length * valueBytes(type))),
         offsets: undefined,
         children: [],
       };
   }
-}
-
-/** A batch of no rows; unknown fields are left out, as everywhere in batches. */
-export function emptyBatch(schema: Schema): { schema: Schema; length: number; columns: Column[] } {
-  const stored = storedSchema(schema);
-  return { schema: stored, length: 0, columns: stored.fields.map((field: Field) => nullColumn(field.type, 0)) };
 }

@@ -3,7 +3,7 @@
 import { bitmapBytes, copyBits, countBits, fillBits, getBit, setBit, sliceBits } from "./bitmap.js";
 import type { Column, RecordBatch } from "./columns.js";
 import { InvalidInputError, LimitError } from "./errors.js";
-import { bytesOf, layoutOf, nullColumn, valueBytes, valuesOf, wordsOf } from "./layout.js";
+import { bytesOf, layoutOf, typedValues, valueBytes, wordsOf } from "./layout.js";
 
 /** In a row list: not a row but a null. */
 export const NULL_ROW = 0xffffffff;
@@ -123,7 +123,7 @@ function takeFixed(column: Column, rows: Uint32Array): Column["values"] {
       for (let k = 0; k < width; k++) target[to++] = source[from++]!;
     }
   }
-  return valuesOf(column.type, buffer);
+  return typedValues(column.type, new Uint8Array(buffer));
 }
 
 function takeOffsets(source: Int32Array, rows: Uint32Array): Int32Array {
@@ -254,7 +254,7 @@ export function concatColumns(columns: readonly Column[]): Column {
     }
     case "fixed": {
       const values = concatBytes(columns.map((column) => bytesOf(column.values!)));
-      return { ...base, values: valuesOf(type, values.buffer), offsets: undefined, children: [] };
+      return { ...base, values: typedValues(type, values), offsets: undefined, children: [] };
     }
     case "bytes": {
       const offsets = concatOffsets(columns, length);
@@ -325,23 +325,4 @@ function columnBytes(column: Column): number {
     (column.offsets?.byteLength ?? 0) +
     column.children.reduce((sum, child) => sum + columnBytes(child), 0)
   );
-}
-
-/** The same values under a struct whose nulls are given: a null struct's children are null too. */
-export function maskNulls(column: Column, parent: Uint8Array): Column {
-  let validity: Uint8Array;
-  if (column.validity === undefined) validity = parent;
-  else {
-    validity = new Uint8Array(bitmapBytes(column.length));
-    for (let i = 0; i < validity.length; i++) validity[i] = column.validity[i]! & parent[i]!;
-  }
-  const nullCount = column.length - countBits(validity, 0, column.length);
-  if (nullCount === column.nullCount) return column;
-  if (nullCount === column.length) return nullColumn(column.type, column.length);
-  if (column.offsets !== undefined || column.children.length > 0) {
-    const rows = new Uint32Array(column.length);
-    for (let i = 0; i < rows.length; i++) rows[i] = getBit(validity, i) ? i : NULL_ROW;
-    return takeValues(column, rows);
-  }
-  return { ...column, validity, nullCount };
 }
