@@ -1,8 +1,10 @@
 export { canonicalJson, canonicalRow, compareCodePoints } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
+export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
 export * from "./errors.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
+export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
 export type {
   CsvOptions,
   Inferrer,
@@ -17,7 +19,7 @@ export { type PartitionRows, partitionKey, routePartitions } from "./partition.j
 export { partitionPath, tableFolder } from "./partition-path.js";
 export * from "./schema.js";
 export { type OrderBy, type OrderKey, parseOrderBy, sortedOrder } from "./sort.js";
-export type { BoundValue, ColumnStatistics } from "./statistics.js";
+export { type BoundValue, type ColumnStatistics, compareBounds, decodeBound, encodeBound } from "./statistics.js";
 export { batchBytes, concatBatches, sliceBatch, takeRows } from "./take.js";
 export { type PartitionSpec, parsePartitionBy, type Transform } from "./transforms.js";
 export { batchRows, columnValue, type ValueMode, type ValueReader, valueReader } from "./values.js";

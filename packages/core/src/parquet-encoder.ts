@@ -1,0 +1,311 @@
+/** Record batches to a Parquet file, row group by row group. Format: apache/parquet-format 2.x with version 1 pages. */
+
+import type { RecordBatch } from "./columns.js";
+import { type Compression, compressionCodec, DEFAULT_ZSTD_LEVEL } from "./compression.js";
+import { SchemaError } from "./errors.js";
+import { ByteBuffer } from "./parquet-buffer.js";
+import { Encoding, MAGIC, PageType } from "./parquet-format.js";
+import { walkLeaves } from "./parquet-levels.js";
+import { ChunkEncoder, type ColumnChunk } from "./parquet-pages.js";
+import { type ParquetLeaf, parquetLeaves, writeSchema } from "./parquet-schema.js";
+import { ColumnAccount, plainBound, writeColumnIndex, writeOffsetIndex } from "./parquet-statistics.js";
+import { ThriftType, ThriftWriter } from "./parquet-thrift.js";
+import type { Schema } from "./schema.js";
+import type { ColumnStatistics } from "./statistics.js";
+
+export interface ParquetOptions {
+  /** Default `zstd`. A column chunk that would not shrink is stored uncompressed all the same. */
+  readonly compression?: Compression;
+  /** zstd only, 1 to 22. Default 1. */
+  readonly compressionLevel?: number;
+  /** Rows in a page. Default 20,000; fewer where values are large. */
+  readonly pageRows?: number;
+  /** `auto` (default): where a dictionary makes a column smaller. */
+  readonly dictionary?: "auto" | false;
+  /** Write minima, maxima and null counts. Default true. They are returned in any case. */
+  readonly statistics?: boolean;
+  /** Longer text and binary bounds are cut, the maximum rounded up. Default 64. */
+  readonly statisticsTruncateBytes?: number;
+  /** Write the page index. Default true. */
+  readonly pageIndex?: boolean;
+  /** Key-value metadata of the file. */
+  readonly keyValues?: Readonly<Record<string, string>>;
+  /** Default `eider version 0.1.0`. */
+  readonly createdBy?: string;
+}
+
+interface Chunk {
+  readonly chunk: ColumnChunk;
+  /** Absolute. */
+  readonly offset: number;
+  columnIndex?: { readonly offset: number; readonly length: number };
+  offsetIndex?: { readonly offset: number; readonly length: number };
+}
+
+interface RowGroup {
+  readonly rows: number;
+  readonly chunks: readonly Chunk[];
+}
+
+/**
+ * Writes one Parquet file. Every call returns bytes to append to what came before; memory holds one row group.
+ *
+ * @throws SchemaError `no_columns`, `unknown_type`, `unsupported_compression`, `compression_not_loaded`
+ */
+export class ParquetEncoder {
+  readonly #schema: Schema;
+  readonly #leaves: readonly ParquetLeaf[];
+  readonly #options: ParquetOptions;
+  readonly #chunks: ChunkEncoder;
+  readonly #columns: readonly ColumnAccount[];
+  readonly #rowGroups: RowGroup[] = [];
+  #bytesWritten = 0;
+  #rows = 0;
+  #finished = false;
+
+  /** @param schema as stored: field ids assigned, nothing unknown (see `storedSchema`) */
+  constructor(schema: Schema, options: ParquetOptions = {}) {
+    this.#schema = schema;
+    this.#leaves = parquetLeaves(schema);
+    this.#options = options;
+    this.#columns = this.#leaves.map((leaf) => new ColumnAccount(leaf));
+    this.#chunks = new ChunkEncoder({
+      codec: compressionCodec(options.compression ?? "zstd", options.compressionLevel ?? DEFAULT_ZSTD_LEVEL),
+      pageRows: atLeastOne("pageRows", options.pageRows ?? 20_000),
+      dictionary: options.dictionary !== false,
+      truncateBytes: atLeastOne("statisticsTruncateBytes", options.statisticsTruncateBytes ?? 64),
+    });
+  }
+
+  /** Bytes returned so far. */
+  get bytesWritten(): number {
+    return this.#bytesWritten;
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /**
+   * Encodes a batch as one row group; an empty batch gives nothing.
+   * @throws SchemaError `batch_mismatch`
+   * @throws InvalidInputError `null_in_required`
+   */
+  writeRowGroup(batch: RecordBatch): Uint8Array[] {
+    this.#checkOpen();
+    const { fields } = this.#schema;
+    if (batch.columns.length !== fields.length) {
+      throw new SchemaError("batch_mismatch", `the batch has ${batch.columns.length} columns, not ${fields.length}`);
+    }
+    if (batch.length === 0) return [];
+    // Everything that can fail comes before the first change of state.
+    const encoded: ColumnChunk[] = [];
+    fields.forEach((field, i) => {
+      walkLeaves(field, batch.columns[i]!, batch.length, (entries) => {
+        encoded.push(this.#chunks.encode(this.#leaves[encoded.length]!, entries));
+      });
+    });
+    const parts = this.#start();
+    const chunks = encoded.map((chunk, i): Chunk => {
+      this.#columns[i]!.add(chunk);
+      const offset = this.#bytesWritten;
+      parts.push(...chunk.parts);
+      this.#bytesWritten += chunk.compressedBytes;
+      // The bytes belong to the caller now.
+      return { chunk: { ...chunk, parts: [] }, offset };
+    });
+    this.#rowGroups.push({ rows: batch.length, chunks });
+    this.#rows += batch.length;
+    return parts;
+  }
+
+  /** The page indexes and the footer. The file is complete. */
+  finish(): Uint8Array[] {
+    this.#checkOpen();
+    this.#finished = true;
+    const parts = this.#start();
+    if (this.#options.pageIndex !== false) parts.push(this.#writePageIndex());
+    const footer = this.#writeFooter();
+    parts.push(footer);
+    this.#bytesWritten += footer.length;
+    return parts;
+  }
+
+  /** Statistics of all rows so far, leaf by leaf. */
+  statistics(): ColumnStatistics[] {
+    return this.#columns.map((column) => column.statistics());
+  }
+
+  #checkOpen(): void {
+    if (this.#finished) throw new Error("this Parquet file is finished");
+  }
+
+  #start(): Uint8Array[] {
+    if (this.#bytesWritten > 0) return [];
+    this.#bytesWritten = MAGIC.length;
+    return [MAGIC];
+  }
+
+  /** PageIndex.md: all column indexes of all row groups, then all offset indexes. */
+  #writePageIndex(): Uint8Array {
+    const out = new ThriftWriter(new ByteBuffer());
+    const all = this.#rowGroups.flatMap((group) => group.chunks.map((chunk) => ({ group, chunk })));
+    const place = (from: number) => ({ offset: this.#bytesWritten + from, length: out.out.length - from });
+    if (this.#options.statistics !== false) {
+      for (const { chunk } of all) {
+        const from = out.out.length;
+        if (writeColumnIndex(out, chunk.chunk)) chunk.columnIndex = place(from);
+      }
+    }
+    for (const { chunk } of all) {
+      const from = out.out.length;
+      writeOffsetIndex(out, chunk.chunk, chunk.offset);
+      chunk.offsetIndex = place(from);
+    }
+    this.#bytesWritten += out.out.length;
+    return out.out.view();
+  }
+
+  #writeFooter(): Uint8Array {
+    const out = new ThriftWriter(new ByteBuffer());
+    out.begin();
+    out.i32(1, 2);
+    writeSchema(out, 2, this.#schema);
+    out.i64(3, this.#rows);
+    out.list(4, ThriftType.struct, this.#rowGroups.length);
+    this.#rowGroups.forEach((group, i) => {
+      this.#writeRowGroup(out, group, i);
+    });
+    const keyValues = Object.entries(this.#options.keyValues ?? {});
+    if (keyValues.length > 0) {
+      out.list(5, ThriftType.struct, keyValues.length);
+      for (const [key, value] of keyValues) {
+        out.begin();
+        out.string(1, key);
+        out.string(2, value);
+        out.end();
+      }
+    }
+    out.string(6, this.#options.createdBy ?? CREATED_BY);
+    // Without column orders readers must ignore min_value and max_value.
+    out.list(7, ThriftType.struct, this.#leaves.length);
+    for (const _ of this.#leaves) {
+      out.begin();
+      out.struct(1);
+      out.end();
+      out.end();
+    }
+    out.end();
+    out.out.uint32(out.out.length);
+    out.out.append(MAGIC);
+    return out.out.view();
+  }
+
+  #writeRowGroup(out: ThriftWriter, group: RowGroup, ordinal: number): void {
+    const sum = (pick: (chunk: ColumnChunk) => number): number =>
+      group.chunks.reduce((total, { chunk }) => total + pick(chunk), 0);
+    out.begin();
+    out.list(1, ThriftType.struct, group.chunks.length);
+    for (const chunk of group.chunks) this.#writeChunk(out, chunk);
+    out.i64(
+      2,
+      sum((chunk) => chunk.uncompressedBytes),
+    );
+    out.i64(3, group.rows);
+    out.i64(5, group.chunks[0]!.offset);
+    out.i64(
+      6,
+      sum((chunk) => chunk.compressedBytes),
+    );
+    if (ordinal < 0x8000) out.i16(7, ordinal);
+    out.end();
+  }
+
+  #writeChunk(out: ThriftWriter, { chunk, offset, columnIndex, offsetIndex }: Chunk): void {
+    const { leaf, dictionaryBytes } = chunk;
+    out.begin();
+    out.i64(2, 0);
+    out.struct(3);
+    out.i32(1, leaf.physical);
+    const encodings = new Set<Encoding>([Encoding.rle, ...chunk.encodings.keys()]);
+    if (dictionaryBytes > 0) encodings.add(Encoding.plain);
+    out.list(2, ThriftType.i32, encodings.size);
+    for (const encoding of encodings) out.elementInt(encoding);
+    out.list(3, ThriftType.binary, leaf.path.length);
+    for (const name of leaf.path) out.elementString(name);
+    out.i32(4, chunk.codec);
+    out.i64(5, chunk.valueCount);
+    out.i64(6, chunk.uncompressedBytes);
+    out.i64(7, chunk.compressedBytes);
+    out.i64(9, offset + dictionaryBytes);
+    if (dictionaryBytes > 0) out.i64(11, offset);
+    if (this.#options.statistics !== false) this.#writeStatistics(out, chunk);
+    out.list(13, ThriftType.struct, chunk.encodings.size + (dictionaryBytes > 0 ? 1 : 0));
+    if (dictionaryBytes > 0) writeEncodingStats(out, PageType.dictionary, Encoding.plain, 1);
+    for (const [encoding, count] of chunk.encodings) writeEncodingStats(out, PageType.data, encoding, count);
+    out.end();
+    if (offsetIndex !== undefined) {
+      out.i64(4, offsetIndex.offset);
+      out.i32(5, offsetIndex.length);
+    }
+    if (columnIndex !== undefined) {
+      out.i64(6, columnIndex.offset);
+      out.i32(7, columnIndex.length);
+    }
+    out.end();
+  }
+
+  #writeStatistics(out: ThriftWriter, { leaf, nullCount, bounds }: ColumnChunk): void {
+    const { min, max } = bounds;
+    out.struct(12);
+    out.i64(3, nullCount);
+    // parquet.thrift: a reader would take bounds beside NaN for bounds of all values.
+    if (!bounds.hasNaN) {
+      if (max !== undefined) out.binary(5, plainBound(leaf, max, "max"));
+      if (min !== undefined) out.binary(6, plainBound(leaf, min, "min"));
+      if (max !== undefined) out.bool(7, bounds.maxExact);
+      if (min !== undefined) out.bool(8, bounds.minExact);
+    }
+    out.end();
+  }
+}
+
+const CREATED_BY = "eider version 0.1.0";
+
+function atLeastOne(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new SchemaError("bad_option", `${name} must be a whole number from 1, not ${value}`);
+}
+
+function writeEncodingStats(out: ThriftWriter, page: PageType, encoding: Encoding, count: number): void {
+  out.begin();
+  out.i32(1, page);
+  out.i32(2, encoding);
+  out.i32(3, count);
+  out.end();
+}
+
+export interface EncodedParquet {
+  readonly bytes: Uint8Array;
+  readonly statistics: ColumnStatistics[];
+  readonly rows: number;
+}
+
+/** Encodes a whole file in memory, one row group for each batch that has rows. See {@link ParquetEncoder}. */
+export function encodeParquet(
+  schema: Schema,
+  batches: Iterable<RecordBatch>,
+  options: ParquetOptions = {},
+): EncodedParquet {
+  const encoder = new ParquetEncoder(schema, options);
+  const parts: Uint8Array[] = [];
+  for (const batch of batches) parts.push(...encoder.writeRowGroup(batch));
+  parts.push(...encoder.finish());
+  const bytes = new Uint8Array(encoder.bytesWritten);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return { bytes, statistics: encoder.statistics(), rows: encoder.rows };
+}
