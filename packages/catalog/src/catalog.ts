@@ -150,38 +150,68 @@ export interface Intent {
   readonly base: number;
 }
 
-export interface Page {
-  /** Exclusive: continue after this key of the previous page. */
-  readonly after?: string;
-  /** Default 1000. */
-  readonly limit?: number;
+/** An intent as listed: also whose it is. */
+export interface ListedIntent extends Intent {
+  /** Random per process start. */
+  readonly writer: string;
+  readonly host: string;
+  /** Milliseconds since the epoch. */
+  readonly started: number;
+}
+
+/** The smallest and the largest value of an integer column. */
+export interface IntegerBounds {
+  readonly min: bigint;
+  readonly max: bigint;
+}
+
+export interface FilesOptions {
+  /** Default true. Without statistics `columns` is empty, and a listing of many files costs a fraction. */
+  readonly statistics?: boolean;
 }
 
 export interface Catalog extends AsyncDisposable {
   readonly lakeId: string;
   readonly catalogId: string;
   head(): Promise<Head>;
-  /** Number of the snapshot meant: itself, the largest with time ≤ the instant. NotFoundError `snapshot_not_found`. */
+  /**
+   * Number of the snapshot meant: itself, the largest with time ≤ the instant. 0 is the lake before its first commit.
+   * @throws NotFoundError `snapshot_not_found`
+   */
   resolveSnapshot(at: number | Date): Promise<number>;
+  /** Oldest first, from the one after `after`; `limit` is 1000 by default. */
   snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]>;
   /** Live tables at a snapshot (default head), by name. */
   tables(at?: number): Promise<TableInfo[]>;
   /** By name, without regard to case. */
   table(name: string, at?: number): Promise<TableInfo | undefined>;
   /** Live files of a table at a snapshot, in order of commit. */
-  files(tableId: string, at?: number): Promise<ListedFile[]>;
+  files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]>;
+  /**
+   * Bounds of the integer columns over all live files, by field id: what widening needs to know. A column without any
+   * value has no entry; one whose files do not all tell their bounds has an undefined one.
+   */
+  integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>>;
   receipt(tableId: string, batchId: string): Promise<Receipt | undefined>;
-  /** Newest first. */
+  /**
+   * Newest first; `before` is a snapshot, exclusive; `limit` is 1000 by default. A page never splits a snapshot, so it may
+   * be longer than `limit`.
+   */
   batches(tableId: string, options?: { at?: number; before?: number; limit?: number }): Promise<Receipt[]>;
   rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]>;
+  /** Announces that files will be staged, before the first of them is put. */
   begin(): Promise<Intent>;
   /** Ends an intent whose files were deleted or never put. */
   abandon(intentId: string): Promise<void>;
-  /** Every key the lake still needs: for verify and vacuum. */
+  /** Open intents, or those whose base is older than `olderThan`: what vacuum would end by raising the floor. */
+  intents(olderThan?: number): Promise<ListedIntent[]>;
+  /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
   /**
    * Commits a draft as the next entry: all of it or nothing.
-   * @throws BatchConflictError a batch id is known with other content
+   * @throws BatchConflictError `batch_conflict` a batch id is known with other content; `transaction_conflict` only some
+   * of its batches are known, or not all from one snapshot
+   * @throws InvalidInputError the draft contradicts itself or the catalog in a way that planning again cannot help
    * @throws CatalogError `catalog_busy` (retryable) after waiting; `commit_unknown` if the outcome cannot be told
    */
   commit(draft: Draft): Promise<CommitResult>;

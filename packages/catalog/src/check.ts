@@ -1,0 +1,321 @@
+/**
+ * Whether a draft may become the next entry. Pure: a state in, a verdict out. The writer asks before it commits, inside
+ * the transaction that commits, and every reader of an entry may assert the same.
+ */
+
+import { nameKey, type Schema } from "@eider/core";
+import { boundClass, fitsBound, leafFields } from "./bounds.js";
+import type { DataFile, Draft, Operation, StaleReason } from "./catalog.js";
+import { quote } from "./names.js";
+
+/** What is recorded of a batch, for ever. */
+export interface BatchRecord {
+  readonly hash: string;
+  readonly rows: number;
+  readonly snapshot: number;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+}
+
+export interface TableState {
+  readonly name: string;
+  readonly partitionBy: readonly string[];
+  readonly schemaVersion: number;
+  readonly lastFieldId: number;
+  /** False once dropped. */
+  readonly live: boolean;
+}
+
+export interface Totals {
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface EntryHead {
+  /** 0 before the first entry. */
+  readonly n: number;
+  /** Empty before the first entry. */
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly floor: number;
+}
+
+/** The lake as `check` and `apply` see it: after entry `head().n`, before the next. */
+export interface CatalogState {
+  head(): EntryHead;
+  /** By id, dropped ones too. */
+  table(id: string): TableState | undefined;
+  /** Id of the live table whose name has this `nameKey`. */
+  tableByName(key: string): string | undefined;
+  /** Whether any table, dropped or not, has this folder; without regard to case, as on some disks. */
+  folderUsed(folder: string): boolean;
+  schema(table: string, version: number): Schema | undefined;
+  batch(table: string, batch: string): BatchRecord | undefined;
+  /** Whether the key was ever committed. */
+  keyUsed(key: string): boolean;
+  totals(table: string): Totals;
+}
+
+/**
+ * - `apply`: valid as the next entry.
+ * - `duplicate`: all its batches were committed, in one snapshot; there is nothing to do.
+ * - `conflict`: a batch id is taken. For ever, so trying again cannot help.
+ * - `stale`: valid once, or elsewhere; plan again on this state.
+ * - `invalid`: no planning makes it right: the writer is at fault.
+ */
+export type Verdict =
+  | { readonly status: "apply" }
+  | { readonly status: "duplicate" }
+  | { readonly status: "conflict"; readonly code: string; readonly batch: string; readonly message: string }
+  | { readonly status: "stale"; readonly reason: StaleReason; readonly message: string }
+  | { readonly status: "invalid"; readonly code: string; readonly subject: string; readonly message: string };
+
+type Append = Extract<Operation, { op: "append" }>;
+type SchemaChange = Extract<Operation, { op: "schema" }>;
+
+/** Judges a draft, in the order of the protocol: batches first, so that a retry is answered whatever else has changed. */
+export function check(state: CatalogState, draft: Pick<Draft, "operations" | "expectSnapshot">): Verdict {
+  return checkBatches(state, draft.operations) ?? new Planning(state).check(draft) ?? { status: "apply" };
+}
+
+/** A transaction retried: all its batches are duplicates of one snapshot, or all are new; else it is a conflict. */
+function checkBatches(state: CatalogState, operations: readonly Operation[]): Verdict | undefined {
+  const appends = operations.filter((operation) => operation.op === "append");
+  const known: { append: Append; record: BatchRecord }[] = [];
+  for (const append of appends) {
+    const record = state.batch(append.table, append.batch);
+    if (record === undefined) continue;
+    if (record.hash !== append.hash) {
+      const name = quote(state.table(append.table)?.name ?? append.table);
+      return {
+        status: "conflict",
+        code: "batch_conflict",
+        batch: append.batch,
+        message:
+          `the batch ${quote(append.batch)} of table ${name} was committed in snapshot ${record.snapshot} with other content ` +
+          `(${shortHash(record.hash)}, now ${shortHash(append.hash)}): choose another batch id`,
+      };
+    }
+    known.push({ append, record });
+  }
+  const first = known[0];
+  if (first === undefined) return undefined;
+  const other = known.find(({ record }) => record.snapshot !== first.record.snapshot);
+  if (known.length === appends.length && other === undefined) {
+    return { status: "duplicate" };
+  }
+  return {
+    status: "conflict",
+    code: "transaction_conflict",
+    batch: first.append.batch,
+    message:
+      `the batch ${quote(first.append.batch)} was committed in snapshot ${first.record.snapshot}, ` +
+      `${other ? `${quote(other.append.batch)} in snapshot ${other.record.snapshot}` : "other batches of this transaction were not"}: ` +
+      "a transaction commits all its batches or none; choose other batch ids",
+  };
+}
+
+/** `bytes:12345678…`: enough of a hash to tell two apart. */
+function shortHash(hash: string): string {
+  const digits = hash.indexOf(":") + 9;
+  return hash.length > digits ? `${hash.slice(0, digits)}…` : hash;
+}
+
+/** The state with the draft's own operations so far on top: a batch may fill a table that the same draft creates. */
+class Planning {
+  readonly #state: CatalogState;
+  readonly #tables = new Map<string, TableState>();
+  readonly #schemas = new Map<string, Schema>();
+  readonly #names = new Map<string, string | undefined>();
+  readonly #folders = new Set<string>();
+  readonly #keys = new Set<string>();
+  #floor: number;
+  #oldest: DataFile | undefined;
+
+  constructor(state: CatalogState) {
+    this.#state = state;
+    this.#floor = state.head().floor;
+  }
+
+  check(draft: Pick<Draft, "operations" | "expectSnapshot">): Verdict | undefined {
+    const head = this.#state.head().n;
+    if (draft.expectSnapshot !== undefined && draft.expectSnapshot !== head) {
+      return stale("snapshot", `snapshot ${draft.expectSnapshot} was expected, the lake is at ${head}`);
+    }
+    for (const operation of draft.operations) {
+      const verdict = this.#operation(operation);
+      if (verdict) return verdict;
+    }
+    const oldest = this.#oldest;
+    if (oldest && oldest.base < this.#floor) {
+      return stale("floor", `${quote(oldest.key)} was staged at snapshot ${oldest.base}, the floor is ${this.#floor}`);
+    }
+    return undefined;
+  }
+
+  #operation(operation: Operation): Verdict | undefined {
+    switch (operation.op) {
+      case "schema":
+        return operation.create ? this.#create(operation, operation.create) : this.#evolve(operation);
+      case "append":
+        return this.#append(operation);
+      case "drop":
+        return this.#drop(operation.table);
+      case "floor":
+        return this.#raise(operation.floor);
+    }
+  }
+
+  #create(
+    change: SchemaChange,
+    { name, folder, partitionBy }: NonNullable<SchemaChange["create"]>,
+  ): Verdict | undefined {
+    const key = nameKey(name);
+    const folderKey = nameKey(folder);
+    if (this.#table(change.table) !== undefined) return stale("table_exists", `the table id ${change.table} is taken`);
+    if ((this.#names.has(key) ? this.#names.get(key) : this.#state.tableByName(key)) !== undefined) {
+      return stale("table_exists", `a table named ${quote(name)} exists`);
+    }
+    // A folder is fixed when its table is created and never used again: files of two tables must not mix.
+    if (this.#folders.has(folderKey) || this.#state.folderUsed(folder)) {
+      return stale("table_exists", `the folder ${quote(folder)} belongs to another table`);
+    }
+    this.#tables.set(change.table, {
+      name,
+      partitionBy,
+      schemaVersion: 1,
+      lastFieldId: change.lastFieldId,
+      live: true,
+    });
+    this.#schemas.set(schemaKey(change.table, 1), change.schema);
+    this.#names.set(key, change.table);
+    this.#folders.add(folderKey);
+    return undefined;
+  }
+
+  #evolve(change: SchemaChange): Verdict | undefined {
+    const table = this.#live(change.table);
+    if (!table) return this.#missing(change.table);
+    if (change.version !== table.schemaVersion + 1) {
+      return stale(
+        "schema",
+        `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, version ${change.version} was planned`,
+      );
+    }
+    // Field ids are never reused, so the highest one never falls.
+    if (change.lastFieldId < table.lastFieldId) {
+      return invalid(
+        "bad_schema",
+        table.name,
+        `lastFieldId of ${quote(table.name)} is ${table.lastFieldId} and never falls`,
+      );
+    }
+    this.#tables.set(change.table, { ...table, schemaVersion: change.version, lastFieldId: change.lastFieldId });
+    this.#schemas.set(schemaKey(change.table, change.version), change.schema);
+    return undefined;
+  }
+
+  #drop(id: string): Verdict | undefined {
+    const table = this.#live(id);
+    if (!table) return this.#missing(id);
+    this.#tables.set(id, { ...table, live: false });
+    this.#names.set(nameKey(table.name), undefined);
+    return undefined;
+  }
+
+  #raise(floor: number): Verdict | undefined {
+    const { n } = this.#state.head();
+    if (floor > n) return invalid("bad_floor", String(floor), `the floor ${floor} is beyond the head, snapshot ${n}`);
+    if (floor <= this.#floor) return stale("floor", `the floor is at ${this.#floor} already`);
+    this.#floor = floor;
+    return undefined;
+  }
+
+  #append(append: Append): Verdict | undefined {
+    const table = this.#live(append.table);
+    if (!table) return this.#missing(append.table);
+    if (append.schemaVersion !== table.schemaVersion) {
+      return stale(
+        "schema",
+        `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, the batch has version ${append.schemaVersion}`,
+      );
+    }
+    let rows = 0;
+    for (const file of append.files) {
+      const verdict = this.#file(append.table, table, file);
+      if (verdict) return verdict;
+      rows += file.rows;
+    }
+    if (rows !== append.rows) {
+      return invalid(
+        "bad_batch",
+        append.batch,
+        `the batch ${quote(append.batch)} has ${append.rows} rows, its files ${rows}`,
+      );
+    }
+    return undefined;
+  }
+
+  #file(id: string, table: TableState, file: DataFile): Verdict | undefined {
+    const bad = (reason: string): Verdict => invalid("bad_file", file.key, `the file ${quote(file.key)} ${reason}`);
+    if (this.#keys.has(file.key) || this.#state.keyUsed(file.key))
+      return bad("was committed before: keys are never reused");
+    this.#keys.add(file.key);
+    if (file.base > this.#state.head().n) return bad(`was staged at snapshot ${file.base}, which does not exist`);
+    if (this.#oldest === undefined || file.base < this.#oldest.base) this.#oldest = file;
+    if (file.partition.length !== table.partitionBy.length) {
+      return bad(`has ${file.partition.length} partition values, the table has ${table.partitionBy.length}`);
+    }
+    const schema = this.#schema(id, file.schemaVersion);
+    if (!schema) return bad(`has schema version ${file.schemaVersion}, which does not exist`);
+    const leaves = leafFields(schema);
+    for (const column of file.columns) {
+      const type = leaves.get(column.fieldId)?.type;
+      const kind = type && boundClass(type);
+      if (!kind) return bad(`has statistics of field ${column.fieldId}, which holds no values`);
+      for (const bound of [column.min, column.max]) {
+        if (bound !== undefined && !fitsBound(kind, bound))
+          return bad(`has a bound that field ${column.fieldId} cannot have`);
+      }
+    }
+    return undefined;
+  }
+
+  #table(id: string): TableState | undefined {
+    return this.#tables.get(id) ?? this.#state.table(id);
+  }
+
+  #live(id: string): TableState | undefined {
+    const table = this.#table(id);
+    return table?.live ? table : undefined;
+  }
+
+  #missing(id: string): Verdict {
+    const name = this.#table(id)?.name;
+    return stale(
+      "table_missing",
+      name === undefined ? `there is no table ${id}` : `the table ${quote(name)} was dropped`,
+    );
+  }
+
+  #schema(table: string, version: number): Schema | undefined {
+    const key = schemaKey(table, version);
+    const schema = this.#schemas.get(key) ?? this.#state.schema(table, version);
+    if (schema) this.#schemas.set(key, schema);
+    return schema;
+  }
+}
+
+function schemaKey(table: string, version: number): string {
+  return `${version} ${table}`;
+}
+
+function stale(reason: StaleReason, message: string): Verdict {
+  return { status: "stale", reason, message };
+}
+
+function invalid(code: string, subject: string, message: string): Verdict {
+  return { status: "invalid", code, subject, message };
+}

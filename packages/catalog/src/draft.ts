@@ -1,0 +1,89 @@
+/** What a draft must be in itself, whatever the state of the lake. */
+
+import { InvalidInputError, lastFieldId } from "@eider/core";
+import type { DataFile, Draft, Operation } from "./catalog.js";
+import { checkBatchId, parseTableName, quote } from "./names.js";
+
+/**
+ * Checks names, numbers and form, before a transaction begins.
+ * @throws InvalidInputError `bad_name`, `bad_batch_id`, `duplicate_batch`, `bad_draft`
+ */
+export function checkDraft(draft: Draft): void {
+  if (draft.operations.length === 0) bad("a draft needs at least one operation");
+  for (const [key, value] of Object.entries(draft.meta ?? {})) {
+    if (typeof value !== "string") bad(`meta ${quote(key)} is not a text`);
+  }
+  if (draft.expectSnapshot !== undefined) checkCount(draft.expectSnapshot, "expectSnapshot");
+  const batches = new Set<string>();
+  for (const operation of draft.operations) checkOperation(operation, batches);
+}
+
+function checkOperation(operation: Operation, batches: Set<string>): void {
+  switch (operation.op) {
+    case "schema": {
+      const { create, version, schema } = operation;
+      checkText(operation.table, "table id");
+      checkCount(version, "schema version");
+      checkCount(operation.lastFieldId, "lastFieldId");
+      if (create ? version !== 1 : version < 2) bad("schema version 1, and only that, creates a table");
+      if (lastFieldId(schema) > operation.lastFieldId) bad("a field id is above lastFieldId");
+      if (create) {
+        parseTableName(create.name);
+        checkText(create.folder, "folder");
+      }
+      return;
+    }
+    case "append": {
+      checkBatchId(operation.batch);
+      const key = JSON.stringify([operation.table, operation.batch]);
+      if (batches.has(key)) {
+        throw new InvalidInputError(
+          "duplicate_batch",
+          `the batch ${quote(operation.batch)} is in this transaction twice: give each append its own batch id`,
+          { subject: operation.batch },
+        );
+      }
+      batches.add(key);
+      checkText(operation.hash, "content hash");
+      checkCount(operation.rows, "rows");
+      checkCount(operation.schemaVersion, "schema version");
+      for (const reject of operation.rejects) checkCount(reject.line, "line of a reject");
+      operation.files.forEach(checkFile);
+      return;
+    }
+    case "drop":
+      return;
+    case "floor":
+      checkCount(operation.floor, "floor");
+  }
+}
+
+function checkFile(file: DataFile): void {
+  checkText(file.key, "key of a file");
+  checkCount(file.bytes, "bytes of a file");
+  checkCount(file.rows, "rows of a file");
+  checkCount(file.base, "base of a file");
+  checkCount(file.schemaVersion, "schema version of a file");
+  if (!/^[0-9a-f]{64}$/.test(file.sha256)) bad(`the SHA-256 of ${quote(file.key)} is not 64 hex digits`);
+  const fields = new Set<number>();
+  for (const column of file.columns) {
+    checkCount(column.valueCount, "valueCount of a column");
+    checkCount(column.nullCount, "nullCount of a column");
+    checkCount(column.storedBytes, "storedBytes of a column");
+    if (fields.has(column.fieldId)) bad(`${quote(file.key)} has two statistics of field ${column.fieldId}`);
+    fields.add(column.fieldId);
+  }
+}
+
+/** Counts stay exact in JavaScript numbers and in SQLite's integers. */
+function checkCount(value: number, what: string): void {
+  if (!Number.isSafeInteger(value) || value < 0) bad(`${what} is ${value}, not a count below 2^53`);
+}
+
+function checkText(value: string, what: string): void {
+  if (typeof value !== "string" || value === "") bad(`${what} is empty`);
+}
+
+function bad(reason: string): never {
+  throw new InvalidInputError("bad_draft", `the catalog cannot commit this: ${reason}`);
+}

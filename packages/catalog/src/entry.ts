@@ -1,0 +1,310 @@
+/**
+ * An entry: one commit as data. Form: the header's length in bytes (4 bytes, little-endian), the header as JSON in UTF-8,
+ * then the blobs that the header lists, none so far.
+ *
+ * JSON has no 64-bit integers, no NaN and no bytes, so statistics and partition values are tagged text: `i` and decimal
+ * digits, `f` and the shortest exact number, `b0` or `b1`, `x` and hex, `s` and text.
+ */
+
+import {
+  type BoundValue,
+  CatalogError,
+  type ColumnStatistics,
+  CorruptionError,
+  type DataType,
+  type Field,
+  type PartitionValue,
+  parseType,
+  type Reject,
+  type Schema,
+} from "@eider/core";
+import type { DataFile, Operation } from "./catalog.js";
+import { JsonReader } from "./json-reader.js";
+
+/** Format that is written. */
+const FORMAT = 1;
+/** Oldest reader that understands what is written: nothing in an entry may ever be skipped. */
+const MIN_READER = 1;
+/** What this reader understands. */
+const READER = 1;
+/** Far deeper than any schema that a parser makes; keeps a hostile one from exhausting the stack. */
+const MAX_TYPE_DEPTH = 200;
+
+export interface Entry {
+  readonly lake: string;
+  /** Its number and that of the snapshot it makes: 1, 2, 3 … */
+  readonly n: number;
+  /** Random. Tells a commit whose answer was lost from another one at the same number. */
+  readonly id: string;
+  /** Id of entry n − 1; empty for the first. */
+  readonly prev: string;
+  /** Random per process start. */
+  readonly writer: string;
+  readonly host: string;
+  /** Milliseconds since the epoch; never before that of n − 1. */
+  readonly time: number;
+  /** In force after this entry. */
+  readonly floor: number;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly operations: readonly Operation[];
+}
+
+/** Writes an entry in the form above. */
+export function encodeEntry(entry: Entry): Uint8Array {
+  const { operations, ...rest } = entry;
+  const header = Buffer.from(
+    JSON.stringify({
+      format: FORMAT,
+      minReader: MIN_READER,
+      ...rest,
+      blobs: [],
+      operations: operations.map(operationToJson),
+    }),
+  );
+  const bytes = new Uint8Array(4 + header.length);
+  new DataView(bytes.buffer).setUint32(0, header.length, true);
+  bytes.set(header, 4);
+  return bytes;
+}
+
+/**
+ * Reads an entry; every part of it is checked.
+ * @throws CatalogError `reader_too_old` if it needs a newer reader
+ * @throws CorruptionError `bad_entry`
+ */
+export function decodeEntry(bytes: Uint8Array): Entry {
+  const fail = (reason: string): never => {
+    throw new CorruptionError("bad_entry", `an entry cannot be read: ${reason}`);
+  };
+  if (bytes.length < 4) fail("it is cut off");
+  const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
+  if (bytes.length < 4 + length) fail("it is cut off");
+  const header = JsonReader.parse(bytes.subarray(4, 4 + length), fail);
+  const minReader = header.get("minReader").count();
+  if (minReader > READER) {
+    throw new CatalogError(
+      "reader_too_old",
+      `this lake was written by a newer version of Eider (needs reader ${minReader}, this one is ${READER}): update Eider`,
+    );
+  }
+  if (header.get("blobs").list().length > 0 || bytes.length > 4 + length) fail("bytes after the header");
+  return {
+    lake: header.get("lake").text(),
+    n: header.get("n").count(1),
+    id: header.get("id").text(),
+    prev: header.get("prev").text(),
+    writer: header.get("writer").text(),
+    host: header.get("host").text(),
+    time: header.get("time").count(),
+    floor: header.get("floor").count(),
+    meta: Object.fromEntries([...header.get("meta").entries()].map(([key, value]) => [key, value.text()])),
+    operations: header.get("operations").list().map(readOperation),
+  };
+}
+
+function operationToJson(operation: Operation): unknown {
+  if (operation.op !== "append") return operation;
+  return { ...operation, files: operation.files.map(fileToJson) };
+}
+
+function fileToJson(file: DataFile): unknown {
+  return {
+    ...file,
+    partition: file.partition.map(valueToJson),
+    columns: file.columns.map(({ hasNaN, min, max, minExact, maxExact, ...column }) => ({
+      ...column,
+      ...(hasNaN && { hasNaN }),
+      ...(min !== undefined && { min: valueToJson(min) }),
+      ...(max !== undefined && { max: valueToJson(max) }),
+      ...(!minExact && { minExact }),
+      ...(!maxExact && { maxExact }),
+    })),
+  };
+}
+
+/** A bound or partition value as tagged text; null stays null. */
+export function valueToJson(value: BoundValue | PartitionValue): string | null {
+  switch (typeof value) {
+    case "bigint":
+      return `i${value}`;
+    case "number":
+      return Object.is(value, -0) ? "f-0" : `f${value}`;
+    case "boolean":
+      return value ? "b1" : "b0";
+    case "string":
+      return `s${value}`;
+    default:
+      return value && `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("hex")}`;
+  }
+}
+
+function readValue(json: JsonReader): BoundValue | string {
+  const text = json.text();
+  const body = text.slice(1);
+  switch (text[0]) {
+    case "i":
+      if (/^(0|-?[1-9]\d{0,38})$/.test(body)) return BigInt(body);
+      break;
+    case "f": {
+      const value = Number(body);
+      if (valueToJson(value) === text) return value;
+      break;
+    }
+    case "b":
+      if (body === "0" || body === "1") return body === "1";
+      break;
+    case "x":
+      if (/^([0-9a-f]{2})*$/.test(body)) return new Uint8Array(Buffer.from(body, "hex"));
+      break;
+    case "s":
+      return body;
+  }
+  return json.fail("is not a tagged value");
+}
+
+/** Reads one partition value, the inverse of {@link valueToJson}. */
+export function readPartitionValue(json: JsonReader): PartitionValue {
+  if (json.isNull()) return null;
+  const value = readValue(json);
+  return value instanceof Uint8Array ? json.fail("is bytes, not a partition value") : value;
+}
+
+function readBound(json: JsonReader): BoundValue {
+  const value = readValue(json);
+  return typeof value === "string" ? json.fail("is text, not a bound") : value;
+}
+
+function readOperation(json: JsonReader): Operation {
+  const op = json.get("op").text();
+  const table = (): string => json.get("table").text();
+  switch (op) {
+    case "schema": {
+      const create = json.optional("create");
+      return {
+        op,
+        table: table(),
+        version: json.get("version").count(1),
+        schema: readSchema(json.get("schema")),
+        lastFieldId: json.get("lastFieldId").count(),
+        ...(create && {
+          create: {
+            name: create.get("name").text(),
+            folder: create.get("folder").text(),
+            partitionBy: create
+              .get("partitionBy")
+              .list()
+              .map((item) => item.text()),
+            orderBy: create
+              .get("orderBy")
+              .list()
+              .map((item) => item.text()),
+          },
+        }),
+      };
+    }
+    case "append":
+      return {
+        op,
+        table: table(),
+        batch: json.get("batch").text(),
+        hash: json.get("hash").text(),
+        rows: json.get("rows").count(),
+        schemaVersion: json.get("schemaVersion").count(1),
+        files: json.get("files").list().map(readFile),
+        rejects: json.get("rejects").list().map(readReject),
+      };
+    case "drop":
+      return { op, table: table() };
+    case "floor":
+      return { op, floor: json.get("floor").count() };
+    default:
+      return json.get("op").fail("is not an operation this version knows");
+  }
+}
+
+function readFile(json: JsonReader): DataFile {
+  return {
+    key: json.get("key").text(),
+    bytes: json.get("bytes").count(),
+    rows: json.get("rows").count(),
+    sha256: json.get("sha256").text(),
+    base: json.get("base").count(),
+    schemaVersion: json.get("schemaVersion").count(1),
+    partition: json.get("partition").list().map(readPartitionValue),
+    columns: json.get("columns").list().map(readStatistics),
+  };
+}
+
+function readStatistics(json: JsonReader): ColumnStatistics {
+  const min = json.optional("min");
+  const max = json.optional("max");
+  return {
+    fieldId: json.get("fieldId").count(1),
+    valueCount: json.get("valueCount").count(),
+    nullCount: json.get("nullCount").count(),
+    hasNaN: json.optional("hasNaN")?.flag() ?? false,
+    ...(min && { min: readBound(min) }),
+    ...(max && { max: readBound(max) }),
+    minExact: json.optional("minExact")?.flag() ?? true,
+    maxExact: json.optional("maxExact")?.flag() ?? true,
+    storedBytes: json.get("storedBytes").count(),
+  };
+}
+
+function readReject(json: JsonReader): Reject {
+  return {
+    line: json.get("line").count(),
+    code: json.get("code").text(),
+    reason: json.get("reason").text(),
+    raw: json.get("raw").text(),
+  };
+}
+
+/** Reads a schema from its JSON form, which is the plain `Schema` object. */
+export function readSchema(json: JsonReader): Schema {
+  return {
+    fields: json
+      .get("fields")
+      .list()
+      .map((field) => readField(field, 0)),
+  };
+}
+
+function readField(json: JsonReader, depth: number): Field {
+  return {
+    id: json.get("id").count(),
+    name: json.get("name").text(),
+    type: readType(json.get("type"), depth + 1),
+    nullable: json.get("nullable").flag(),
+  };
+}
+
+function readType(json: JsonReader, depth: number): DataType {
+  if (depth > MAX_TYPE_DEPTH) json.fail("is nested too deep");
+  const kind = json.get("kind").text();
+  switch (kind) {
+    case "decimal":
+      return { kind, precision: json.get("precision").count(1, 38), scale: json.get("scale").count(0, 38) };
+    case "fixed":
+      return { kind, size: json.get("size").count(1) };
+    case "list":
+      return { kind, element: readField(json.get("element"), depth) };
+    case "map":
+      return { kind, key: readField(json.get("key"), depth), value: readField(json.get("value"), depth) };
+    case "struct":
+      return {
+        kind,
+        fields: json
+          .get("fields")
+          .list()
+          .map((field) => readField(field, depth)),
+      };
+  }
+  try {
+    const type = parseType(kind);
+    if (type.kind === kind) return type;
+  } catch {
+    // not a type name at all
+  }
+  return json.get("kind").fail("is not a type this version knows");
+}

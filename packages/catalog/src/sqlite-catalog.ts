@@ -1,0 +1,325 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { BatchConflictError, CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
+import { apply, floorAfter } from "./apply.js";
+import type {
+  Catalog,
+  CommitResult,
+  Draft,
+  FilesOptions,
+  Head,
+  IntegerBounds,
+  Intent,
+  ListedFile,
+  ListedIntent,
+  ListedReject,
+  Receipt,
+  SnapshotInfo,
+  TableInfo,
+} from "./catalog.js";
+import { check } from "./check.js";
+import { checkDraft } from "./draft.js";
+import { quote } from "./names.js";
+import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
+import { type OpenDriver, openBetterSqlite, type SqliteDriver } from "./sqlite-driver.js";
+import { corrupt } from "./sqlite-json.js";
+import {
+  findReceipt,
+  findTable,
+  integerBounds,
+  listFiles,
+  listReceipts,
+  listRejects,
+  listSnapshots,
+  listTables,
+  referencedKeys,
+  snapshotAt,
+  snapshotAtTime,
+} from "./sqlite-listing.js";
+import { SqliteState } from "./sqlite-state.js";
+
+export interface SqliteCatalogOptions {
+  /** The file, or `:memory:`. */
+  readonly path: string;
+  /** Default `create`: open, or create if there is none. `read` never changes the catalog and cannot commit. */
+  readonly mode?: "create" | "open" | "read";
+  /** For a new catalog; must be that of an existing one. */
+  readonly lakeId?: string;
+  /** Milliseconds that a call waits for other processes before `catalog_busy`. Default 30,000. */
+  readonly busyTimeoutMs?: number;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly clock?: () => number;
+  /** Random bytes for ids. Default Node's. */
+  readonly random?: (size: number) => Uint8Array;
+  /** Another SQLite binding. Default better-sqlite3. */
+  readonly driver?: OpenDriver;
+}
+
+/** Tries of one entry whose COMMIT fails before `commit_unknown`. */
+const COMMIT_TRIES = 4;
+const DEFAULT_LIMIT = 1000;
+
+/** The catalog of a local lake in one SQLite file, shared by any number of processes of one machine. */
+export class SqliteCatalog implements Catalog {
+  readonly lakeId: string;
+  readonly catalogId: string;
+  readonly #connection: SqliteConnection;
+  readonly #readonly: boolean;
+  readonly #clock: () => number;
+  readonly #newId: () => string;
+  readonly #writer: string;
+  readonly #host: string = hostname();
+
+  private constructor(
+    connection: SqliteConnection,
+    ids: { lakeId: string; catalogId: string },
+    options: { readonly: boolean; clock: () => number; newId: () => string },
+  ) {
+    this.#connection = connection;
+    this.lakeId = ids.lakeId;
+    this.catalogId = ids.catalogId;
+    this.#readonly = options.readonly;
+    this.#clock = options.clock;
+    this.#newId = options.newId;
+    this.#writer = options.newId();
+  }
+
+  /**
+   * Opens a catalog file. Several processes may create the same one at once: all end up with one catalog.
+   * @throws NotFoundError `catalog_not_found`, unless mode is `create`
+   * @throws CatalogError `not_a_catalog`, `catalog_too_new`, `catalog_too_old`, `wrong_lake`, `catalog_busy`,
+   * `catalog_read_only`, `catalog_unavailable`, `native_module_missing`
+   * @throws CorruptionError `catalog_corrupt`
+   */
+  static async open(options: SqliteCatalogOptions): Promise<SqliteCatalog> {
+    const { path, mode = "create", clock = Date.now, random = randomBytes } = options;
+    const newId = (): string => Buffer.from(random(16)).toString("hex");
+    const connection = await SqliteConnection.open({
+      path: path === ":memory:" ? undefined : resolve(path),
+      mode,
+      busyTimeoutMs: options.busyTimeoutMs ?? 30_000,
+      openDriver: options.driver ?? openBetterSqlite,
+      identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: "local", created: clock() }),
+    });
+    try {
+      const ids = await connection.read((driver) =>
+        driver.get<{ lakeId: string; catalogId: string }>(
+          "SELECT lake_id AS lakeId, catalog_id AS catalogId FROM meta",
+        ),
+      );
+      if (!ids) throw new CorruptionError("catalog_corrupt", `the catalog ${path} does not say which lake it is of`);
+      if (options.lakeId !== undefined && options.lakeId !== ids.lakeId) {
+        throw new CatalogError(
+          "wrong_lake",
+          `the catalog ${path} is of lake ${ids.lakeId}, not of ${options.lakeId}: it was moved or restored to the wrong place`,
+          { subject: path },
+        );
+      }
+      return new SqliteCatalog(connection, ids, { readonly: mode === "read", clock, newId });
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  async head(): Promise<Head> {
+    return this.#connection.read((driver) => {
+      const { n, time, floor } = new SqliteState(driver).head();
+      return { snapshot: n, time, floor };
+    });
+  }
+
+  async resolveSnapshot(at: number | Date): Promise<number> {
+    if (typeof at === "number") return this.#connection.read((driver) => snapshotAt(driver, at));
+    const time = at.getTime();
+    if (Number.isNaN(time)) throw new InvalidInputError("bad_snapshot", "the instant to look at is an invalid Date");
+    return this.#connection.read((driver) => snapshotAtTime(driver, time));
+  }
+
+  async snapshots(page: { after?: number; limit?: number } = {}): Promise<SnapshotInfo[]> {
+    const { after = 0, limit = DEFAULT_LIMIT } = page;
+    return this.#connection.read((driver) => listSnapshots(driver, after, limit));
+  }
+
+  async tables(at?: number): Promise<TableInfo[]> {
+    return this.#connection.read((driver) => listTables(driver, snapshotAt(driver, at)));
+  }
+
+  async table(name: string, at?: number): Promise<TableInfo | undefined> {
+    return this.#connection.read((driver) => findTable(driver, name, snapshotAt(driver, at)));
+  }
+
+  async files(tableId: string, at?: number, options: FilesOptions = {}): Promise<ListedFile[]> {
+    return this.#connection.read((driver) =>
+      listFiles(driver, tableId, snapshotAt(driver, at), options.statistics ?? true),
+    );
+  }
+
+  async integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>> {
+    return this.#connection.read((driver) => integerBounds(driver, tableId));
+  }
+
+  async receipt(tableId: string, batchId: string): Promise<Receipt | undefined> {
+    return this.#connection.read((driver) => findReceipt(driver, tableId, batchId));
+  }
+
+  async batches(tableId: string, options: { at?: number; before?: number; limit?: number } = {}): Promise<Receipt[]> {
+    const { before = Number.MAX_SAFE_INTEGER, limit = DEFAULT_LIMIT } = options;
+    return this.#connection.read((driver) =>
+      listReceipts(driver, tableId, Math.min(snapshotAt(driver, options.at), before - 1), limit),
+    );
+  }
+
+  async rejects(tableId: string, options: { batchId?: string; limit?: number } = {}): Promise<ListedReject[]> {
+    return this.#connection.read((driver) =>
+      listRejects(driver, tableId, options.batchId, options.limit ?? DEFAULT_LIMIT),
+    );
+  }
+
+  async begin(): Promise<Intent> {
+    const id = this.#newId();
+    // Need not survive a power cut, which ends the writer too.
+    return this.#writeLocal((driver) => {
+      const base = new SqliteState(driver).head().n;
+      driver.run(
+        "INSERT INTO intents (id, base, writer, host, started) VALUES (?, ?, ?, ?, ?)",
+        id,
+        base,
+        this.#writer,
+        this.#host,
+        this.#clock(),
+      );
+      return { id, base };
+    });
+  }
+
+  async abandon(intentId: string): Promise<void> {
+    await this.#writeLocal((driver) => driver.run("DELETE FROM intents WHERE id = ?", intentId));
+  }
+
+  async intents(olderThan: number = Number.MAX_SAFE_INTEGER): Promise<ListedIntent[]> {
+    return this.#connection.read((driver) =>
+      driver.all<ListedIntent>(
+        "SELECT id, base, writer, host, started FROM intents WHERE base < ? ORDER BY base, started, id",
+        olderThan,
+      ),
+    );
+  }
+
+  async referencedKeys(keys: readonly string[]): Promise<Set<string>> {
+    return this.#connection.read((driver) => referencedKeys(driver, keys));
+  }
+
+  async commit(draft: Draft): Promise<CommitResult> {
+    checkDraft(draft);
+    const id = this.#newId();
+    let failure: unknown;
+    for (let tries = 0; tries < COMMIT_TRIES; tries++) {
+      try {
+        // A COMMIT that failed may have taken effect. If it has not, it still might when the log is recovered after a
+        // crash, until the same place in the log is written again: so the same entry is tried again, under the same id.
+        return await this.#write((driver) => {
+          const settled = tries > 0 ? findEntry(driver, id) : undefined;
+          return settled === undefined
+            ? this.#commit(driver, draft, id)
+            : { status: "committed", snapshot: settled, receipts: receiptsOf(driver, draft) };
+        });
+      } catch (error) {
+        if (error instanceof CommitUnknown) {
+          failure = error.cause;
+          continue;
+        }
+        // A verdict is an answer, whatever was unknown before: somebody else has entry n, so ours is not.
+        if (tries === 0 || !(error instanceof CatalogError)) throw error;
+        failure = error;
+        break;
+      }
+    }
+    throw new CatalogError(
+      "commit_unknown",
+      "the disk failed while committing, and whether it took effect cannot be told: append again with the same batch id, " +
+        "which settles it",
+      { cause: failure, retryable: true },
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection.close();
+  }
+
+  /** Writes what is of this host alone: losing it is harmless, so it costs no fsync. */
+  async #writeLocal<T>(body: (driver: SqliteDriver) => T): Promise<T> {
+    try {
+      return await this.#write(body, false);
+    } catch (error) {
+      throw error instanceof CommitUnknown ? error.cause : error;
+    }
+  }
+
+  async #write<T>(body: (driver: SqliteDriver) => T, durable?: boolean): Promise<T> {
+    if (this.#readonly) {
+      throw new CatalogError(
+        "catalog_read_only",
+        "the lake is open for reading only: open it with mode `open` to write",
+      );
+    }
+    return this.#connection.write(body, durable);
+  }
+
+  /** The commit point is the end of the transaction that this runs in. */
+  #commit(driver: SqliteDriver, draft: Draft, id: string): CommitResult {
+    const state = new SqliteState(driver);
+    state.checkMode(this.lakeId);
+    const { operations } = draft;
+    const verdict = check(state, draft);
+    switch (verdict.status) {
+      case "duplicate":
+        return { status: "duplicate", receipts: receiptsOf(driver, draft) };
+      case "conflict":
+        throw new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch });
+      case "invalid":
+        throw new InvalidInputError(verdict.code, verdict.message, { subject: verdict.subject });
+      case "stale":
+        return verdict;
+      case "apply":
+        break;
+    }
+    if (draft.intent !== undefined && driver.run("DELETE FROM intents WHERE id = ?", draft.intent) === 0) {
+      return { status: "stale", reason: "intent", message: "the staging intent was ended: stage the files again" };
+    }
+    const head = state.head();
+    const floor = floorAfter(head.floor, operations);
+    const n = head.n + 1;
+    state.write(
+      apply(state, {
+        lake: this.lakeId,
+        n,
+        id,
+        prev: head.id,
+        writer: this.#writer,
+        host: this.#host,
+        time: Math.max(head.time, this.#clock()),
+        floor,
+        meta: draft.meta ?? {},
+        operations,
+      }),
+    );
+    if (floor > head.floor) driver.run("DELETE FROM intents WHERE base < ?", floor);
+    return { status: "committed", snapshot: n, receipts: receiptsOf(driver, draft) };
+  }
+}
+
+/** The number of the entry with this id, if it was committed. */
+function findEntry(driver: SqliteDriver, id: string): number | undefined {
+  return driver.get<{ n: number }>("SELECT n FROM entries WHERE id = ?", id)?.n;
+}
+
+/** Of the draft's appends, in their order. */
+function receiptsOf(driver: SqliteDriver, draft: Draft): Receipt[] {
+  return draft.operations
+    .filter((operation) => operation.op === "append")
+    .map(
+      ({ table, batch }) => findReceipt(driver, table, batch) ?? corrupt(`the batch ${quote(batch)} has no receipt`),
+    );
+}

@@ -1,0 +1,304 @@
+/**
+ * One connection to the catalog file: how it is opened, and how transactions wait, retry and end.
+ *
+ * Locks: a write transaction takes the write lock when it begins (`BEGIN IMMEDIATE`) and never upgrades a read, which
+ * SQLite refuses at once whatever the timeout. SQLite itself blocks the thread for a few milliseconds at most; the rest
+ * of the waiting is asynchronous. No transaction is open across an `await`.
+ *
+ * Durability: WAL with `synchronous = FULL`, so a commit is one fsync of the log.
+ */
+
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CatalogError, NotFoundError } from "@eider/core";
+import type { OpenDriver, SqliteDriver } from "./sqlite-driver.js";
+import { isBusy, isDiskFull, isOpenRefused, toCatalogError } from "./sqlite-errors.js";
+import { type Identity, isCurrent, migrate } from "./sqlite-schema.js";
+
+/** Milliseconds that SQLite may block the event loop for a lock. */
+const BLOCK_MS = 5;
+/** Milliseconds: the longest pause between two tries for a lock. */
+const MAX_PAUSE_MS = 25;
+
+export interface ConnectionOptions {
+  /** Absolute path of the file; undefined for a database in memory. */
+  readonly path: string | undefined;
+  readonly mode: "create" | "open" | "read";
+  readonly busyTimeoutMs: number;
+  readonly openDriver: OpenDriver;
+  readonly identity: () => Identity;
+}
+
+/** COMMIT failed: whether it took effect is not known. The connection is closed; the next use opens it again. */
+export class CommitUnknown extends Error {}
+
+export class SqliteConnection {
+  readonly #options: ConnectionOptions;
+  /** For messages. */
+  readonly #name: string;
+  #driver: SqliteDriver | undefined;
+  /** The file that was opened first: another one in its place is another lake. */
+  #file: string | undefined;
+  /** Set while the file is read without locks: what it looked like then. */
+  #frozen: string | undefined;
+  #closed = false;
+  /** Ends when the last write in the queue has. Writers of this process wait here, in order, instead of at the lock. */
+  #queue: Promise<void> = Promise.resolve();
+
+  private constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#name = options.path ?? ":memory:";
+  }
+
+  static async open(options: ConnectionOptions): Promise<SqliteConnection> {
+    const connection = new SqliteConnection(options);
+    const { path, mode } = options;
+    if (path === undefined ? mode !== "create" : mode !== "create" && identify(path) === undefined) {
+      throw new NotFoundError("catalog_not_found", `there is no catalog ${connection.#name}`, {
+        subject: connection.#name,
+      });
+    }
+    if (path !== undefined && mode === "create") makeFolder(dirname(path));
+    await connection.#patiently(() => connection.#open(), connection.#deadline());
+    return connection;
+  }
+
+  /** Runs `body` on one state of the file. */
+  async read<T>(body: (driver: SqliteDriver) => T): Promise<T> {
+    return this.#patiently(() => {
+      for (;;) {
+        const driver = this.#use();
+        const result = this.#inTransaction(driver, "BEGIN", body);
+        driver.exec("COMMIT");
+        // Read without locks: if somebody wrote meanwhile, what was read may be of no state at all.
+        if (this.#frozen === undefined || this.#frozen === this.#look()) return result;
+      }
+    }, this.#deadline());
+  }
+
+  /**
+   * Runs `body` in a write transaction and commits it; if it throws, nothing is changed.
+   * @param durable false for what need not survive a power cut: then no fsync
+   * @throws CommitUnknown
+   */
+  async write<T>(body: (driver: SqliteDriver) => T, durable = true): Promise<T> {
+    const deadline = this.#deadline();
+    const before = this.#queue;
+    let done = (): void => {};
+    this.#queue = new Promise((resolve) => {
+      done = resolve;
+    });
+    await before;
+    try {
+      return await this.#patiently(() => this.#write(body, durable), deadline);
+    } finally {
+      done();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#queue;
+    this.#closed = true;
+    this.#discard();
+  }
+
+  #write<T>(body: (driver: SqliteDriver) => T, durable: boolean): T {
+    const driver = this.#use();
+    const { path } = this.#options;
+    // SQLite would go on writing to a file that was deleted, and nobody would ever find what it acknowledged.
+    if (path !== undefined && identify(path) !== this.#file) {
+      throw new CatalogError(
+        "catalog_replaced",
+        `the catalog ${path} was deleted or replaced while it was open: close the lake and open it again`,
+        { subject: path },
+      );
+    }
+    if (!durable) driver.exec("PRAGMA synchronous = NORMAL");
+    try {
+      const result = this.#inTransaction(driver, "BEGIN IMMEDIATE", body);
+      this.#commit(driver);
+      return result;
+    } finally {
+      if (!durable && this.#driver === driver) driver.exec("PRAGMA synchronous = FULL");
+    }
+  }
+
+  /** Begins a transaction and runs `body` in it; rolls back if it throws, else leaves it open. */
+  #inTransaction<T>(driver: SqliteDriver, begin: string, body: (driver: SqliteDriver) => T): T {
+    driver.exec(begin);
+    try {
+      return body(driver);
+    } catch (error) {
+      rollBack(driver);
+      throw error;
+    }
+  }
+
+  #commit(driver: SqliteDriver): void {
+    try {
+      driver.exec("COMMIT");
+    } catch (error) {
+      if (this.#options.path === undefined) rollBack(driver);
+      else this.#discard();
+      if (isDiskFull(error)) throw error;
+      throw new CommitUnknown("COMMIT failed", { cause: toCatalogError(error, this.#name) });
+    }
+  }
+
+  /** Tries until somebody else's lock is gone or the deadline is passed. */
+  async #patiently<T>(attempt: () => T, deadline: number): Promise<T> {
+    for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      try {
+        return attempt();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw toCatalogError(error, this.#name);
+      }
+      // Jitter, so that several waiters do not meet again and again.
+      await sleep(pauseMs * (0.5 + Math.random()));
+    }
+  }
+
+  #deadline(): number {
+    return performance.now() + this.#options.busyTimeoutMs;
+  }
+
+  #use(): SqliteDriver {
+    if (this.#closed) {
+      throw new CatalogError("catalog_closed", `the catalog ${this.#name} is closed: open the lake again`, {
+        subject: this.#name,
+      });
+    }
+    if (this.#frozen !== undefined && this.#frozen !== this.#look()) this.#discard();
+    return this.#driver ?? this.#open();
+  }
+
+  #discard(): void {
+    const driver = this.#driver;
+    this.#driver = undefined;
+    this.#frozen = undefined;
+    driver?.close();
+  }
+
+  #open(): SqliteDriver {
+    const { path, mode, openDriver } = this.#options;
+    if (path !== undefined && mode === "read") return this.#openToRead(path);
+    const driver = openDriver(path, {
+      readonly: false,
+      create: mode === "create",
+      blockMs: BLOCK_MS,
+      immutable: false,
+    });
+    try {
+      this.#prepareToWrite(driver);
+    } catch (error) {
+      driver.close();
+      throw error;
+    }
+    return this.#keep(driver);
+  }
+
+  #prepareToWrite(driver: SqliteDriver): void {
+    const { mode, identity } = this.#options;
+    driver.exec("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+    // Looked at first, so that a foreign file is not touched.
+    const current = this.#isCurrent(driver, { create: mode === "create", migrate: true });
+    const journal = driver.get<{ journal_mode: string }>("PRAGMA journal_mode = WAL")?.journal_mode;
+    if (journal !== "wal" && this.#options.path !== undefined) {
+      throw new CatalogError(
+        "catalog_unavailable",
+        `the catalog ${this.#name} cannot have a write-ahead log there: keep it on a local disk`,
+        { subject: this.#name },
+      );
+    }
+    // fullfsync: on macOS a plain fsync leaves the data in the disk's cache. The limit is in bytes.
+    driver.exec("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA journal_size_limit = 67108864");
+    if (current) return;
+    this.#inTransaction(driver, "BEGIN IMMEDIATE", () => migrate(driver, this.#name, identity));
+    driver.exec("COMMIT");
+  }
+
+  /**
+   * A read-only connection takes part in WAL's locking as long as it can open or make the files beside the catalog. In a
+   * folder that it cannot write, where no log is left, the file is complete by itself and is read without locks; every
+   * read then makes sure that nobody has changed it.
+   */
+  #openToRead(path: string): SqliteDriver {
+    const frozen = this.#look();
+    const tryOpen = (immutable: boolean): SqliteDriver => {
+      const driver = this.#options.openDriver(path, { readonly: true, create: false, blockMs: BLOCK_MS, immutable });
+      try {
+        this.#isCurrent(driver, { create: false, migrate: false });
+        return driver;
+      } catch (error) {
+        driver.close();
+        throw error;
+      }
+    };
+    try {
+      return this.#keep(tryOpen(false));
+    } catch (error) {
+      if (!isOpenRefused(error) || sizeOf(`${path}-wal`) > 0) throw error;
+    }
+    const driver = this.#keep(tryOpen(true));
+    this.#frozen = frozen;
+    return driver;
+  }
+
+  #isCurrent(driver: SqliteDriver, may: { create: boolean; migrate: boolean }): boolean {
+    const current = this.#inTransaction(driver, "BEGIN", () => isCurrent(driver, this.#name, may));
+    driver.exec("COMMIT");
+    return current;
+  }
+
+  #keep(driver: SqliteDriver): SqliteDriver {
+    const { path } = this.#options;
+    if (path !== undefined) this.#file ??= identify(path);
+    this.#driver = driver;
+    return driver;
+  }
+
+  /** What the file looks like from outside: changes whenever somebody has written. */
+  #look(): string | undefined {
+    const path = this.#options.path ?? "";
+    const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stat && `${stat.ino} ${stat.size} ${stat.mtimeNs} ${sizeOf(`${path}-wal`)}`;
+  }
+}
+
+function rollBack(driver: SqliteDriver): void {
+  try {
+    driver.exec("ROLLBACK");
+  } catch {
+    // SQLite has rolled back by itself: it does after errors of the disk.
+  }
+}
+
+/** Which file this is, whatever its name; undefined if there is none. */
+function identify(path: string): string | undefined {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stat && !stat.isFile()) {
+    throw new CatalogError("not_a_catalog", `${path} is not a file: check the path`, { subject: path });
+  }
+  return stat && `${stat.dev} ${stat.ino}`;
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Makes a folder and those above it, and makes them last. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true });
+  if (first === undefined || process.platform === "win32") return; // Windows cannot fsync a folder
+  const top = dirname(first);
+  for (let made = folder; ; made = join(made, "..")) {
+    const handle = openSync(made, "r");
+    try {
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+    if (made === top) return;
+  }
+}

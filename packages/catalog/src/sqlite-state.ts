@@ -1,0 +1,263 @@
+/** The catalog's tables as the state that `check` and `apply` see, and the changes written to them. */
+
+import { CatalogError, nameKey, type Schema } from "@eider/core";
+import type { Change } from "./apply.js";
+import { boundClass, encodeBound, leafFields } from "./bounds.js";
+import type { DataFile } from "./catalog.js";
+import type { BatchRecord, CatalogState, EntryHead, TableState, Totals } from "./check.js";
+import { type Entry, encodeEntry, readSchema, valueToJson } from "./entry.js";
+import type { SqliteDriver } from "./sqlite-driver.js";
+import { corrupt, readJson } from "./sqlite-json.js";
+
+/** Lives as long as one transaction. */
+export class SqliteState implements CatalogState {
+  readonly #driver: SqliteDriver;
+  readonly #numbers = new Map<string, number>();
+
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver;
+  }
+
+  head(): EntryHead {
+    const row = this.#driver.get<EntryHead>("SELECT n, id, time, floor FROM entries ORDER BY n DESC LIMIT 1");
+    return row ?? { n: 0, id: "", time: 0, floor: 0 };
+  }
+
+  /** Lake and mode: a commit by this code is right only in local mode. */
+  checkMode(lakeId: string): void {
+    const meta = this.#driver.get<{ lake_id: string; mode: string }>("SELECT lake_id, mode FROM meta");
+    if (meta?.mode !== "local" || meta.lake_id !== lakeId) {
+      throw new CatalogError(
+        "wrong_mode",
+        `the catalog is in ${meta?.mode ?? "no"} mode, for lake ${meta?.lake_id}: open the lake again`,
+      );
+    }
+  }
+
+  table(id: string): TableState | undefined {
+    const row = this.#driver.get<{
+      no: number;
+      name: string;
+      partition_by: string;
+      dropped_in: number | null;
+      version: number;
+      last_field_id: number;
+    }>(
+      `SELECT t.no, t.name, t.partition_by, t.dropped_in, v.version, v.last_field_id
+       FROM tables t JOIN schema_versions v ON v.table_no = t.no WHERE t.id = ? ORDER BY v.version DESC LIMIT 1`,
+      id,
+    );
+    if (!row) return undefined;
+    this.#numbers.set(id, row.no);
+    return {
+      name: row.name,
+      partitionBy: readJson(row.partition_by)
+        .list()
+        .map((item) => item.text()),
+      schemaVersion: row.version,
+      lastFieldId: row.last_field_id,
+      live: row.dropped_in === null,
+    };
+  }
+
+  tableByName(key: string): string | undefined {
+    return this.#driver.get<{ id: string }>("SELECT id FROM tables WHERE name_key = ? AND dropped_in IS NULL", key)?.id;
+  }
+
+  folderUsed(folder: string): boolean {
+    return this.#driver.get("SELECT 1 FROM tables WHERE folder_key = ?", nameKey(folder)) !== undefined;
+  }
+
+  schema(table: string, version: number): Schema | undefined {
+    const no = this.#number(table);
+    if (no === undefined) return undefined;
+    const row = this.#driver.get<{ schema: string }>(
+      "SELECT schema FROM schema_versions WHERE table_no = ? AND version = ?",
+      no,
+      version,
+    );
+    return row && readSchema(readJson(row.schema));
+  }
+
+  batch(table: string, batch: string): BatchRecord | undefined {
+    const no = this.#number(table);
+    if (no === undefined) return undefined;
+    return this.#driver.get(
+      "SELECT hash, rows, snapshot, time FROM receipts WHERE table_no = ? AND batch = ?",
+      no,
+      batch,
+    );
+  }
+
+  keyUsed(key: string): boolean {
+    return this.#driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined;
+  }
+
+  totals(table: string): Totals {
+    const row = this.#driver.get<Totals>(
+      "SELECT rows, files, bytes FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1",
+      this.#need(table),
+    );
+    return row ?? corrupt(`the table ${table} has no totals`);
+  }
+
+  /** Writes the changes of one entry. */
+  write(changes: readonly Change[]): void {
+    let n = 0;
+    for (const change of changes) {
+      switch (change.change) {
+        case "entry":
+          n = change.entry.n;
+          this.#insertEntry(change.entry);
+          break;
+        case "create":
+          this.#driver.run(
+            `INSERT INTO tables (id, name, name_key, folder, folder_key, partition_by, order_by, created_in)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+            change.table,
+            change.name,
+            nameKey(change.name),
+            change.folder,
+            nameKey(change.folder),
+            JSON.stringify(change.partitionBy),
+            JSON.stringify(change.orderBy),
+            n,
+          );
+          break;
+        case "version":
+          this.#driver.run(
+            "INSERT INTO schema_versions (table_no, version, snapshot, last_field_id, schema) VALUES (?, ?, ?, ?, ?)",
+            this.#need(change.table),
+            change.version,
+            n,
+            change.lastFieldId,
+            JSON.stringify(change.schema),
+          );
+          break;
+        case "drop":
+          this.#driver.run("UPDATE tables SET dropped_in = ? WHERE id = ?", n, change.table);
+          break;
+        case "batch":
+          this.#driver.run(
+            "INSERT INTO receipts (table_no, batch, hash, rows, snapshot, time) VALUES (?, ?, ?, ?, ?, ?)",
+            this.#need(change.table),
+            change.batch,
+            change.hash,
+            change.rows,
+            n,
+            change.time,
+          );
+          break;
+        case "file":
+          this.#insertFile(change.table, change.batch, change.file, n);
+          break;
+        case "reject":
+          this.#driver.run(
+            "INSERT INTO rejects (snapshot, ordinal, table_no, batch, line, code, reason, raw) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            n,
+            change.ordinal,
+            this.#need(change.table),
+            change.batch,
+            change.reject.line,
+            change.reject.code,
+            change.reject.reason,
+            change.reject.raw,
+          );
+          break;
+        case "totals":
+          this.#driver.run(
+            "INSERT INTO table_totals (table_no, snapshot, rows, files, bytes) VALUES (?, ?, ?, ?, ?)",
+            this.#need(change.table),
+            n,
+            change.totals.rows,
+            change.totals.files,
+            change.totals.bytes,
+          );
+          break;
+      }
+    }
+  }
+
+  #insertEntry(entry: Entry): void {
+    this.#driver.run(
+      `INSERT INTO entries (n, id, prev, time, floor, writer, host, summary, header) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      entry.n,
+      entry.id,
+      entry.prev,
+      entry.time,
+      entry.floor,
+      entry.writer,
+      entry.host,
+      summarize(entry),
+      encodeEntry(entry),
+    );
+  }
+
+  #insertFile(table: string, batch: string, file: DataFile, n: number): void {
+    const no = this.#need(table);
+    const id = this.#driver.get<{ id: number }>(
+      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+      no,
+      file.key,
+      n,
+      batch,
+      file.rows,
+      file.bytes,
+      Buffer.from(file.sha256, "hex"),
+      file.base,
+      file.schemaVersion,
+      JSON.stringify(file.partition.map(valueToJson)),
+    )?.id;
+    if (id === undefined) corrupt("a file was not inserted");
+    const schema = this.schema(table, file.schemaVersion) ?? corrupt(`${file.key} has no schema`);
+    const leaves = leafFields(schema);
+    for (const column of file.columns) {
+      const leaf = leaves.get(column.fieldId) ?? corrupt(`${file.key} has statistics of no field`);
+      const kind = boundClass(leaf.type) ?? corrupt(`${file.key} has statistics of a nested field`);
+      this.#driver.run(
+        `INSERT INTO column_stats (file, field, table_no, class, min, max, value_count, null_count,
+         has_nan, min_exact, max_exact, stored_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        id,
+        column.fieldId,
+        no,
+        kind,
+        column.min === undefined ? null : encodeBound(kind, column.min),
+        column.max === undefined ? null : encodeBound(kind, column.max),
+        column.valueCount,
+        column.nullCount,
+        column.hasNaN ? 1 : 0,
+        column.minExact ? 1 : 0,
+        column.maxExact ? 1 : 0,
+        column.storedBytes,
+      );
+    }
+  }
+
+  #number(table: string): number | undefined {
+    const known = this.#numbers.get(table);
+    if (known !== undefined) return known;
+    const no = this.#driver.get<{ no: number }>("SELECT no FROM tables WHERE id = ?", table)?.no;
+    if (no !== undefined) this.#numbers.set(table, no);
+    return no;
+  }
+
+  #need(table: string): number {
+    return this.#number(table) ?? corrupt(`there is no table ${table}`);
+  }
+}
+
+/** What a listing of snapshots shows, so that it need not read every entry's files and statistics. */
+function summarize(entry: Entry): string {
+  const operations = entry.operations.map((operation) => {
+    switch (operation.op) {
+      case "append":
+        return { op: operation.op, table: operation.table, batchId: operation.batch, rows: operation.rows };
+      case "floor":
+        return { op: operation.op };
+      default:
+        return { op: operation.op, table: operation.table };
+    }
+  });
+  return JSON.stringify({ operations, meta: entry.meta });
+}
