@@ -81,7 +81,8 @@ abstract class ColumnBuilder {
 
   /** Forgets the values and frees the memory. */
   clear(): void {
-    this.expected = this.count;
+    // What is cleared twice (as a child, after it was finished) keeps what it expects.
+    if (this.count > 0) this.expected = this.count;
     this.count = 0;
     this.#nulls = 0;
     this.#validity = new Uint8Array(0);
@@ -469,7 +470,7 @@ export class BytesBuilder extends ColumnBuilder {
   }
 
   protected clearBuffers(): void {
-    this.#expectedBytes = this.#end;
+    if (this.#end > 0) this.#expectedBytes = this.#end;
     this.#end = 0;
     this.data = new Uint8Array(0);
     this.#offsets.clear();
@@ -621,7 +622,7 @@ export class UnknownBuilder extends ColumnBuilder {
 }
 
 /** Finishes the builders whose type can be stored and empties the others. */
-export function finishStored(builders: readonly Builder[]): readonly Column[] {
+function finishStored(builders: readonly Builder[]): readonly Column[] {
   const columns: Column[] = [];
   for (const builder of builders) {
     if (storedType(builder.type) === undefined) builder.clear();

@@ -1,0 +1,132 @@
+/** Rows one after the other into record batches; rows that cannot be taken into rejects. Shared by all parsers. */
+
+import { type Builder, StructBuilder } from "./builders.js";
+import type { RecordBatch } from "./columns.js";
+import { InvalidInputError, type Reject, type RowProblem } from "./errors.js";
+import { type ParserOptions, SchemaMisfit } from "./parser.js";
+import { type Schema, storedSchema } from "./schema.js";
+
+/** Largest row, in bytes of its text. Bounds the memory that a missing line end or quote can take. */
+export const MAX_ROW_BYTES: number = 16 * 1024 * 1024;
+
+/** Objects and arrays in each other, the row itself included. Deeper rows, and cyclic objects, are refused. */
+export const MAX_DEPTH = 100;
+
+const DEFAULT_BATCH_ROWS = 100_000;
+const DEFAULT_BATCH_BYTES = 32 * 1024 * 1024;
+const DEFAULT_MAX_REJECTS = 10_000;
+
+/** Rows named in an error. */
+const NAMED_ROWS = 20;
+
+/**
+ * Why a row cannot be taken. Thrown by readers and caught for each row; never leaves the package, and is not an
+ * `Error` because nobody needs its stack.
+ *
+ * - `form`: the row itself is wrong, under any schema.
+ * - `field`: the schema does not have a key of the row.
+ * - `value`: a value does not fit its column; under another schema it might.
+ */
+export class RowFault {
+  readonly about: "form" | "field" | "value";
+  readonly code: string;
+  readonly reason: string;
+
+  constructor(about: "form" | "field" | "value", code: string, reason: string) {
+    this.about = about;
+    this.code = code;
+    this.reason = reason;
+  }
+}
+
+/** Collects one row after the other: fill {@link columns}, then {@link accept} or {@link refuse}. */
+export class RowBatches {
+  /** The schema's fields as a struct that is never null, unknown fields included. */
+  readonly root: StructBuilder;
+  readonly rejects: Reject[] = [];
+  readonly ignoredFields: Map<string, number> = new Map();
+  readonly #options: ParserOptions;
+  readonly #stored: Schema;
+  readonly #batchRows: number;
+  readonly #batchBytes: number;
+  readonly #maxRejects: number;
+  readonly #ready: RecordBatch[] = [];
+  /** Keys dropped from the row being read. */
+  readonly #ignoredInRow: string[] = [];
+  #finishedRows = 0;
+  #bytes = 0;
+
+  constructor(options: ParserOptions) {
+    this.#options = options;
+    this.#stored = storedSchema(options.schema);
+    this.#batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
+    this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
+    this.#maxRejects = options.maxRejects ?? DEFAULT_MAX_REJECTS;
+    this.root = new StructBuilder({ kind: "struct", fields: options.schema.fields }, false, options.schema.fields);
+  }
+
+  /** One builder per field of the schema, in its order. */
+  get columns(): readonly Builder[] {
+    return this.root.children;
+  }
+
+  /** Rows taken so far. */
+  get rows(): number {
+    return this.#finishedRows + this.root.length;
+  }
+
+  /** The row is complete: every column holds one value more. `bytes` of input (or an estimate) went into it. */
+  accept(bytes: number): void {
+    this.root.append();
+    this.#bytes += bytes;
+    if (this.#ignoredInRow.length > 0) {
+      for (const key of this.#ignoredInRow) this.ignoredFields.set(key, (this.ignoredFields.get(key) ?? 0) + 1);
+      this.#ignoredInRow.length = 0;
+    }
+    if (this.root.length >= this.#batchRows || this.#bytes >= this.#batchBytes) this.flush();
+  }
+
+  /** A key of the row is dropped, with `unknownFields: "ignore"`. Counts when the row is accepted. */
+  ignore(key: string): void {
+    this.#ignoredInRow.push(key);
+  }
+
+  /**
+   * The row cannot be taken: what it left in the columns is removed, and it becomes a reject.
+   * @throws SchemaMisfit where the options leave the decision to the caller
+   * @throws InvalidInputError `too_many_rejects`
+   */
+  refuse(fault: RowFault, line: number, raw: string): void {
+    const { unknownFields, valueMisfits } = this.#options;
+    const policy = fault.about === "field" ? unknownFields : fault.about === "value" ? valueMisfits : "reject";
+    if (policy === "misfit") throw new SchemaMisfit(line, fault.reason);
+    this.root.truncate(this.root.length);
+    this.#ignoredInRow.length = 0;
+    if (this.rejects.length >= this.#maxRejects) {
+      const rows = this.rejects
+        .slice(0, NAMED_ROWS)
+        .map(({ line, code, reason }): RowProblem => ({ line, code, reason }));
+      throw new InvalidInputError(
+        "too_many_rejects",
+        `more than ${this.#maxRejects} rows cannot be taken; the first is line ${rows[0]?.line ?? line}: ` +
+          `${rows[0]?.reason ?? fault.reason}. Fix the input, or raise maxRejects.`,
+        { rows },
+      );
+    }
+    this.rejects.push({ line, code: fault.code, reason: fault.reason, raw });
+  }
+
+  /** Makes a batch of the rows so far. */
+  flush(): void {
+    const { length } = this.root;
+    if (length === 0) return;
+    this.#ready.push({ schema: this.#stored, length, columns: this.root.finish().children });
+    this.#finishedRows += length;
+    this.#bytes = 0;
+  }
+
+  /** The next finished batch. */
+  take(): RecordBatch | undefined {
+    return this.#ready.shift();
+  }
+}
