@@ -1,7 +1,6 @@
 /** UUIDv7 (RFC 9562, section 5.7): 48 bits of milliseconds, then random bits; ids made later sort later. */
-export function uuidv7(now: number, random: (bytes: Uint8Array) => void): string {
-  const bytes = new Uint8Array(16);
-  random(bytes);
+export function uuidv7(now: number, random: (size: number) => Uint8Array): string {
+  const bytes = Uint8Array.from(random(16));
   const view = new DataView(bytes.buffer);
   view.setUint32(0, Math.floor(now / 0x10000));
   view.setUint16(4, now % 0x10000);

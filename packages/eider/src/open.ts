@@ -3,7 +3,7 @@
  * a second catalog for the same store is refused. Lakes at the same place share everything within a process.
  */
 
-import { randomFillSync } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -153,7 +153,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     throw error;
   }
   const clock = options.clock ?? Date.now;
-  const random = options.random ?? randomFillSync;
+  const random = options.random ?? randomBytes;
   const tempFolder = options.cacheDir ?? tmpdir();
   const logger = options.logger ?? {};
   let engine: Promise<QueryEngine> | undefined;
@@ -166,13 +166,15 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     clock,
     newId: () => uuidv7(clock(), random),
     engine() {
-      const opening = engine ?? QueryEngine.open({
-        catalog,
-        store,
-        tempDir: tempFolder,
-        ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
-        ...(options.threads !== undefined && { threads: options.threads }),
-      });
+      const opening =
+        engine ??
+        QueryEngine.open({
+          catalog,
+          store,
+          tempDir: tempFolder,
+          ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
+          ...(options.threads !== undefined && { threads: options.threads }),
+        });
       engine = opening;
       return opening;
     },

@@ -26,8 +26,8 @@ export interface LakeOptions {
   readonly logger?: Logger;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
-  /** Fills the array with random bytes. Default: the platform's secure source. */
-  readonly random?: (bytes: Uint8Array) => void;
+  /** That many random bytes. Default: the platform's secure source. */
+  readonly random?: (size: number) => Uint8Array;
 }
 
 export interface TableOptions {
