@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { conformanceChecks, formatReport, runCheck, runConformance } from "../src/conformance.js";
+import { CountingStore, FaultStore, FileStore, MemoryStore, type ObjectStore, PrefixStore } from "../src/index.js";
+import { brokenStores } from "./broken-stores.js";
+
+let folder: string;
+let stores = 0;
+const nextFolder = (): string => join(folder, String(++stores));
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "eider-conformance-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const sound: Readonly<Record<string, () => ObjectStore>> = {
+  MemoryStore: () => new MemoryStore(),
+  FileStore: () => new FileStore(nextFolder(), { durable: false }),
+  "FileStore, durable": () => new FileStore(nextFolder()),
+  "PrefixStore of a folder": () => new PrefixStore(new FileStore(nextFolder(), { durable: false }), "lakes/one"),
+  "CountingStore and FaultStore": () => new CountingStore(new FaultStore(new MemoryStore(), {})),
+};
+
+for (const [name, make] of Object.entries(sound)) {
+  describe(name, () => {
+    test.each(conformanceChecks)("$name", async (check) => {
+      const result = await runCheck(check, async () => make(), { fast: name === "FileStore, durable" });
+      if (!result.ok) throw result.error;
+      expect(result.skipped).toBe(false);
+    });
+  });
+}
+
+describe("the suite itself", () => {
+  test("has at least 40 checks with different names", () => {
+    const names = new Set(conformanceChecks.map(({ name }) => name));
+    expect(names.size).toBe(conformanceChecks.length);
+    expect(names.size).toBeGreaterThanOrEqual(40);
+  });
+
+  test.each(brokenStores)("finds a store in which $fault", async ({ check: name, make }) => {
+    const check = conformanceChecks.find((each) => each.name === name);
+    if (check === undefined) throw new Error(`no check is called ${name}`);
+    // The same check passes on a sound store: it fails because of the fault.
+    expect(await runCheck(check, async () => new MemoryStore(), { fast: true })).toMatchObject({ ok: true });
+    // Only the check about hanging is meant to run into its time.
+    const result = await runCheck(check, async () => make(), {
+      fast: true,
+      timeoutMs: name.includes("hangs") ? 500 : 20_000,
+    });
+    expect(result).toMatchObject({ name, ok: false, skipped: false });
+    if (!name.includes("hangs")) expect(String(result.error)).not.toContain("not done after");
+  });
+
+  test("skips and names the races of a store that does not promise them", async () => {
+    const make = async (): Promise<ObjectStore> =>
+      Object.assign(new MemoryStore(), { capabilities: { conditionalPut: false } });
+    const report = await runConformance(make, { include: (name) => name.startsWith("put if absent: of racing") });
+    expect(report.results.map(({ ok, skipped }) => [ok, skipped])).toEqual([
+      [true, true],
+      [true, true],
+    ]);
+    // Nothing ran, so nothing was shown.
+    expect(report.ok).toBe(false);
+    expect(formatReport(report)).toContain("0 passed, 0 failed, 2 skipped");
+  });
+
+  test("reports a store that cannot be made", async () => {
+    const report = await runConformance(() => Promise.reject(new Error("no store here")), {
+      include: (name) => name === "delete: many at once",
+    });
+    expect(report.ok).toBe(false);
+    expect(formatReport(report)).toBe("failed: delete: many at once\n  no store here\n0 passed, 1 failed, 0 skipped");
+  });
+});
