@@ -5,6 +5,7 @@ export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from ".
 export * from "./errors.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
+export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
 export type {
   CsvOptions,
   Inferrer,

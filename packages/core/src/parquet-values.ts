@@ -10,6 +10,7 @@ import { estimateDeltaBits, writeDelta32, writeDelta64 } from "./parquet-encodin
 import { Encoding, PhysicalType } from "./parquet-format.js";
 import type { LeafEntries, ValueSizes } from "./parquet-levels.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
+import { bigEndian } from "./parquet-statistics.js";
 import { type Bounds, type BoundValue, NO_BOUNDS } from "./statistics.js";
 
 export interface LeafValues extends ValueSizes {
@@ -375,12 +376,6 @@ class RangeOrder {
     }
     return xEnd - x - (yEnd - y);
   }
-}
-
-function bigEndian(bytes: Uint8Array): bigint {
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
-  return BigInt.asIntN(8 * bytes.length, value);
 }
 
 function deltaOrPlain(plain: number, count: number, deltaBits: number): { encoding: Encoding; bytes: number } {

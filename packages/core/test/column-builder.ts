@@ -87,7 +87,7 @@ function fill(type: DataType, values: readonly Value[]): Filled {
     }
     case "uuid":
     case "fixed": {
-      const size = type.kind === "uuid" ? 16 : type.size;
+      const size = type.kind === "fixed" ? type.size : 16;
       const bytes = new Uint8Array(size * values.length);
       values.forEach((value, i) => {
         if (value !== null) bytes.set(value as Uint8Array, size * i);
@@ -151,7 +151,7 @@ function fill(type: DataType, values: readonly Value[]): Filled {
     case "unknown":
       throw new Error("unknown columns are not stored");
     default:
-      return flat(ARRAYS[type.kind].from(values as number[], (value) => Number(value ?? 0)));
+      return flat(ARRAYS[type.kind].from(values.map((value) => Number(value ?? 0))));
   }
 }
 

@@ -1,0 +1,379 @@
+/** Reads a Parquet file's footer: what a file says about itself, for import, verification and rebuilding a catalog. */
+
+import { SchemaError } from "./errors.js";
+import { ConvertedType, LogicalType, MAGIC, PhysicalType, Repetition, TimeUnit } from "./parquet-format.js";
+import { bigEndian } from "./parquet-statistics.js";
+import { malformed, readThrift, type ThriftStruct } from "./parquet-thrift.js";
+import type { DataType, Field, Schema } from "./schema.js";
+import { type Bounds, type BoundValue, type ColumnStatistics, mergeBounds, NO_BOUNDS } from "./statistics.js";
+
+export interface ParquetFooter {
+  /** Field ids are 0 where the file has none. Files of others may hold `unknown` columns. */
+  readonly schema: Schema;
+  readonly rows: number;
+  readonly rowGroups: readonly { readonly rows: number; readonly bytes: number }[];
+  readonly keyValues: ReadonlyMap<string, string>;
+  readonly createdBy: string | undefined;
+  /**
+   * Of the whole file, leaf by leaf, with only what can be relied on: bounds that the file orders by type, and of float
+   * columns by other writers that they may hold NaN. A leaf whose null count is not told is undefined.
+   */
+  readonly statistics: readonly (ColumnStatistics | undefined)[];
+}
+
+/** Length and magic. */
+const TRAILER_BYTES = 8;
+
+/**
+ * How many bytes of the file's end {@link readParquetFooter} needs.
+ * @param tail the file's last bytes, at least 8
+ * @throws InvalidInputError `bad_parquet`
+ */
+export function parquetFooterBytes(tail: Uint8Array): number {
+  if (tail.length < TRAILER_BYTES) throw malformed("it is too short");
+  const magic = tail.subarray(tail.length - 4);
+  if (String.fromCharCode(...magic) === "PARE") throw malformed("its footer is encrypted");
+  if (magic.some((byte, i) => byte !== MAGIC[i])) throw malformed("it does not end with PAR1");
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  return view.getUint32(tail.length - TRAILER_BYTES, true) + TRAILER_BYTES;
+}
+
+/**
+ * Reads the footer from the end of a file.
+ * @param tail the file's last bytes, at least {@link parquetFooterBytes}; the whole file will do
+ * @throws InvalidInputError `bad_parquet`
+ * @throws SchemaError `unsupported_type`, naming the column
+ */
+export function readParquetFooter(tail: Uint8Array): ParquetFooter {
+  const size = parquetFooterBytes(tail);
+  if (size > tail.length) throw malformed(`its footer of ${size} bytes is not all there`);
+  const file = readThrift(tail.subarray(tail.length - size, tail.length - TRAILER_BYTES));
+  const elements = file.structs(2);
+  const rows = file.int(3);
+  const groups = file.structs(4);
+  if (elements === undefined || rows === undefined || groups === undefined) throw malformed("the footer is incomplete");
+  const { schema, leaves } = new SchemaReader(elements).read();
+  const createdBy = file.string(6);
+  const orders = file.structs(7);
+  const trusted = leaves.map((_, i) => orders?.[i]?.arm() === 1);
+  const ours = createdBy?.startsWith("eider ") ?? false;
+  return {
+    schema,
+    rows,
+    rowGroups: groups.map((group) => ({ rows: group.int(3) ?? 0, bytes: group.int(6) ?? group.int(2) ?? 0 })),
+    keyValues: new Map(file.structs(5)?.map((pair) => [pair.string(1) ?? "", pair.string(2) ?? ""])),
+    createdBy,
+    statistics: leaves.map((leaf, i) => sumUp(leaf, trusted[i]!, ours, groups, i)),
+  };
+}
+
+interface Leaf {
+  readonly field: Field;
+  readonly physical: number;
+  readonly required: boolean;
+  /** What a stored bound is multiplied by to count microseconds; 0 where bounds cannot be used. */
+  readonly factor: bigint;
+}
+
+/** Nothing sane nests deeper; the stack holds this much. */
+const MAX_DEPTH = 128;
+
+class SchemaReader {
+  readonly #elements: readonly ThriftStruct[];
+  readonly #leaves: Leaf[] = [];
+  #at = 0;
+
+  constructor(elements: readonly ThriftStruct[]) {
+    this.#elements = elements;
+  }
+
+  read(): { schema: Schema; leaves: readonly Leaf[] } {
+    const root = this.#next();
+    const fields: Field[] = [];
+    for (let i = root.int(5) ?? 0; i > 0; i--) fields.push(this.#field(this.#next(), [], true));
+    if (this.#at !== this.#elements.length) throw malformed("the schema has nodes that nothing holds");
+    return { schema: { fields }, leaves: this.#leaves };
+  }
+
+  #next(): ThriftStruct {
+    const element = this.#elements[this.#at++];
+    if (element === undefined) throw malformed("the schema ends too early");
+    return element;
+  }
+
+  #peek(): ThriftStruct {
+    const element = this.#next();
+    this.#at--;
+    return element;
+  }
+
+  #field(element: ThriftStruct, above: readonly string[], required: boolean): Field {
+    const path = [...above, element.string(4) ?? ""];
+    if (path.length > MAX_DEPTH) throw malformed("the schema nests too deeply");
+    const repetition = element.int(3);
+    if (repetition === Repetition.repeated) {
+      // LogicalTypes.md: a repeated field that no LIST or MAP group holds is a required list of required elements.
+      const item = this.#node(element, path, required);
+      return {
+        ...item,
+        nullable: false,
+        type: { kind: "list", element: { ...item, name: "element", nullable: false } },
+      };
+    }
+    const field = this.#node(element, path, required && repetition === Repetition.required);
+    return { ...field, nullable: repetition === Repetition.optional };
+  }
+
+  /** The field itself, whatever its repetition. */
+  #node(element: ThriftStruct, path: readonly string[], required: boolean): Field {
+    const base = { id: element.int(9) ?? 0, name: path.at(-1)!, nullable: false };
+    const physical = element.int(1);
+    if (physical !== undefined) {
+      const { type, factor } = leafType(element, physical, path);
+      const field = { ...base, type };
+      this.#leaves.push({ field, physical, required, factor });
+      return field;
+    }
+    const children = element.int(5) ?? 0;
+    const logical = element.struct(10)?.arm();
+    const converted = element.int(6);
+    if (logical === LogicalType.list || converted === ConvertedType.list) {
+      return { ...base, type: this.#list(path, children) };
+    }
+    if (logical === LogicalType.map || converted === ConvertedType.map || converted === ConvertedType.mapKeyValue) {
+      return { ...base, type: this.#map(path, children) };
+    }
+    if (children < 1) throw malformed(`the group ${path.join(".")} is empty`);
+    const fields: Field[] = [];
+    for (let i = 0; i < children; i++) fields.push(this.#field(this.#next(), path, required));
+    return { ...base, type: { kind: "struct", fields } };
+  }
+
+  #list(path: readonly string[], children: number): DataType {
+    const repeated = this.#next();
+    if (children !== 1 || repeated.int(3) !== Repetition.repeated) throw malformed(`${path.join(".")} is no list`);
+    const name = repeated.string(4) ?? "";
+    // LogicalTypes.md, backward compatibility: when the repeated node is the element itself.
+    const isElement =
+      repeated.int(1) !== undefined ||
+      (repeated.int(5) ?? 0) > 1 ||
+      name === "array" ||
+      name === `${path.at(-1)}_tuple` ||
+      this.#peek().int(3) === Repetition.repeated;
+    const inner = [...path, name];
+    const element = isElement ? this.#node(repeated, inner, false) : this.#field(this.#next(), inner, false);
+    return { kind: "list", element: { ...element, name: "element" } };
+  }
+
+  #map(path: readonly string[], children: number): DataType {
+    const repeated = this.#next();
+    if (children !== 1 || repeated.int(3) !== Repetition.repeated || repeated.int(5) !== 2) {
+      throw malformed(`${path.join(".")} is no map`);
+    }
+    const inner = [...path, repeated.string(4) ?? ""];
+    const key = this.#field(this.#next(), inner, false);
+    const value = this.#field(this.#next(), inner, false);
+    // Some writers make keys optional; a map's key never is.
+    return { kind: "map", key: { ...key, name: "key", nullable: false }, value: { ...value, name: "value" } };
+  }
+}
+
+function leafType(
+  element: ThriftStruct,
+  physical: number,
+  path: readonly string[],
+): { type: DataType; factor: bigint } {
+  const union = element.struct(10);
+  const logical = union?.arm();
+  const arm = logical === undefined ? undefined : union?.struct(logical);
+  const converted = element.int(6);
+  const simple = (type: DataType): { type: DataType; factor: bigint } => ({ type, factor: 1n });
+  if (logical === LogicalType.decimal || converted === ConvertedType.decimal) {
+    const scale = arm?.int(1) ?? element.int(7) ?? 0;
+    const precision = arm?.int(2) ?? element.int(8) ?? 0;
+    if (precision < 1 || precision > 38 || scale < 0 || scale > precision) {
+      throw unsupported(path, `decimal(${precision},${scale})`);
+    }
+    return simple({ kind: "decimal", precision, scale });
+  }
+  switch (physical) {
+    case PhysicalType.boolean:
+      return simple({ kind: "bool" });
+    case PhysicalType.float:
+      return simple({ kind: "float32" });
+    case PhysicalType.double:
+      return simple({ kind: "float64" });
+    case PhysicalType.int96:
+      return { type: { kind: "timestamp" }, factor: 0n };
+    case PhysicalType.byteArray:
+      if (logical === LogicalType.json || converted === ConvertedType.json) return simple({ kind: "json" });
+      if (logical === LogicalType.string || logical === LogicalType.enum) return simple({ kind: "string" });
+      if (converted === ConvertedType.utf8 || converted === ConvertedType.enum) return simple({ kind: "string" });
+      return simple({ kind: "binary" });
+    case PhysicalType.fixedLenByteArray: {
+      const size = element.int(2) ?? 0;
+      if (size < 1) throw malformed(`${path.join(".")} has no length`);
+      if (logical === LogicalType.uuid && size === 16) return simple({ kind: "uuid" });
+      if (logical === FLOAT16 && size === 2) return { type: { kind: "float32" }, factor: 0n };
+      if (converted === INTERVAL) throw unsupported(path, "interval");
+      return simple({ kind: "fixed", size });
+    }
+    case PhysicalType.int32:
+    case PhysicalType.int64:
+      return integerType(physical === PhysicalType.int32 ? 32 : 64, logical, arm, converted);
+    default:
+      throw malformed(`${path.join(".")} has the unknown type ${physical}`);
+  }
+}
+
+/** `LogicalType.FLOAT16` and `ConvertedType.INTERVAL`: never written here. */
+const FLOAT16 = 15;
+const INTERVAL = 21;
+
+function integerType(
+  width: 32 | 64,
+  logical: number | undefined,
+  arm: ThriftStruct | undefined,
+  converted: number | undefined,
+): { type: DataType; factor: bigint } {
+  const time = (
+    kind: "time" | "timestamp" | "timestamptz",
+    unit: number | undefined,
+  ): { type: DataType; factor: bigint } => ({
+    type: { kind },
+    factor: unit === TimeUnit.micros ? 1n : unit === TimeUnit.millis ? 1000n : 0n,
+  });
+  const simple = (type: DataType): { type: DataType; factor: bigint } => ({ type, factor: 1n });
+  switch (logical) {
+    case LogicalType.date:
+      return simple({ kind: "date" });
+    case LogicalType.time:
+      return time("time", arm?.struct(2)?.arm());
+    case LogicalType.timestamp:
+      return time(arm?.bool(1) === true ? "timestamptz" : "timestamp", arm?.struct(2)?.arm());
+    case LogicalType.unknown:
+      return simple({ kind: "unknown" });
+    case LogicalType.integer:
+      return simple(sized(arm?.int(1) ?? width, arm?.bool(2) !== false));
+    default:
+      break;
+  }
+  switch (converted) {
+    case ConvertedType.date:
+      return simple({ kind: "date" });
+    case ConvertedType.timeMillis:
+      return time("time", TimeUnit.millis);
+    case ConvertedType.timeMicros:
+      return time("time", TimeUnit.micros);
+    // LogicalTypes.md: without a logical type, these are instants.
+    case ConvertedType.timestampMillis:
+      return time("timestamptz", TimeUnit.millis);
+    case ConvertedType.timestampMicros:
+      return time("timestamptz", TimeUnit.micros);
+    default:
+      break;
+  }
+  if (converted !== undefined && converted >= ConvertedType.uint8 && converted <= ConvertedType.int64) {
+    const unsigned = converted < ConvertedType.int8;
+    return simple(sized(8 << (converted - (unsigned ? ConvertedType.uint8 : ConvertedType.int8)), !unsigned));
+  }
+  return simple(sized(width, true));
+}
+
+function sized(bits: number, signed: boolean): DataType {
+  const width = bits <= 8 ? 8 : bits <= 16 ? 16 : bits <= 32 ? 32 : 64;
+  return { kind: `${signed ? "int" : "uint"}${width}` };
+}
+
+function unsupported(path: readonly string[], what: string): SchemaError {
+  return new SchemaError(
+    "unsupported_type",
+    `the column ${path.join(".")} is ${what}, which cannot be taken; cast it first`,
+    {
+      subject: path.join("."),
+    },
+  );
+}
+
+function sumUp(
+  leaf: Leaf,
+  trusted: boolean,
+  ours: boolean,
+  groups: readonly ThriftStruct[],
+  index: number,
+): ColumnStatistics | undefined {
+  let valueCount = 0;
+  let nullCount = 0;
+  let storedBytes = 0;
+  let bounds = NO_BOUNDS;
+  for (const group of groups) {
+    const meta = group.structs(1)?.[index]?.struct(3);
+    const values = meta?.int(5);
+    if (meta === undefined || values === undefined) throw malformed("a column chunk has no metadata");
+    const statistics = meta.struct(12);
+    const nulls = leaf.required ? 0 : statistics?.int(3);
+    if (nulls === undefined && values > 0) return undefined;
+    valueCount += values;
+    nullCount += nulls ?? 0;
+    storedBytes += meta.int(7) ?? 0;
+    bounds = mergeBounds(bounds, chunkBounds(leaf, trusted ? statistics : undefined, values - (nulls ?? 0), ours));
+  }
+  const { min, max, minExact, maxExact, hasNaN } = bounds;
+  return {
+    fieldId: leaf.field.id,
+    valueCount,
+    nullCount,
+    hasNaN,
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    minExact,
+    maxExact,
+    storedBytes,
+  };
+}
+
+function chunkBounds(leaf: Leaf, statistics: ThriftStruct | undefined, values: number, ours: boolean): Bounds {
+  if (values === 0) return NO_BOUNDS;
+  const max = readBound(leaf, statistics?.binary(5));
+  const min = readBound(leaf, statistics?.binary(6));
+  const float = leaf.field.type.kind === "float32" || leaf.field.type.kind === "float64";
+  // Bounds of byte arrays may be cut without saying so.
+  const exact = leaf.physical !== PhysicalType.byteArray && leaf.physical !== PhysicalType.fixedLenByteArray;
+  return {
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    minExact: min !== undefined && (statistics?.bool(8) ?? exact),
+    maxExact: max !== undefined && (statistics?.bool(7) ?? exact),
+    // Our own files have no bounds beside NaN; other writers' bounds often ignore it.
+    hasNaN: float && (!ours || min === undefined),
+    values,
+  };
+}
+
+/** A bound from its PLAIN bytes; undefined where it is absent or has not the size of its type. */
+function readBound(leaf: Leaf, bytes: Uint8Array | undefined): BoundValue | undefined {
+  if (bytes === undefined || leaf.factor === 0n) return undefined;
+  const { type } = leaf.field;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  switch (leaf.physical) {
+    case PhysicalType.boolean:
+      return bytes.length === 1 ? bytes[0] === 1 : undefined;
+    case PhysicalType.int32:
+      if (bytes.length !== 4) return undefined;
+      return BigInt(type.kind.startsWith("uint") ? view.getUint32(0, true) : view.getInt32(0, true)) * leaf.factor;
+    case PhysicalType.int64:
+      if (bytes.length !== 8) return undefined;
+      return type.kind === "uint64" ? view.getBigUint64(0, true) : view.getBigInt64(0, true) * leaf.factor;
+    case PhysicalType.float:
+      return bytes.length === 4 ? notNaN(view.getFloat32(0, true)) : undefined;
+    case PhysicalType.double:
+      return bytes.length === 8 ? notNaN(view.getFloat64(0, true)) : undefined;
+    default:
+      if (type.kind !== "decimal") return bytes.slice();
+      return bytes.length > 0 && bytes.length <= 32 ? bigEndian(bytes) : undefined;
+  }
+}
+
+function notNaN(value: number): number | undefined {
+  return Number.isNaN(value) ? undefined : value;
+}
