@@ -3,10 +3,9 @@
  * text that is stored, and the form that is hashed to tell whether two batches of rows are the same.
  */
 
+import { base64Text } from "./binary-text.js";
 import { InvalidInputError } from "./errors.js";
-
-/** Levels of objects and arrays. Deeper values are not written out; no row that deep is ever taken. */
-const MAX_DEPTH = 100;
+import { MAX_DEPTH } from "./row-batches.js";
 
 /**
  * Compact JSON with keys sorted by code point at every depth, array order kept, non-ASCII characters as they are, and
@@ -46,7 +45,7 @@ interface Form {
 const JSON_FORM: Form = {
   nonFinite: () => "null",
   integer: (value) => JSON.stringify(value),
-  binary: (bytes) => `"${base64(bytes)}"`,
+  binary: (bytes) => `"${base64Text(bytes)}"`,
   foreign: () => undefined,
   tooDeep: () => {
     throw new InvalidInputError("too_deep", `a value is nested deeper than ${MAX_DEPTH} levels, or contains itself`);
@@ -58,7 +57,7 @@ const HASH_FORM: Form = {
   nonFinite: (value) => String(value),
   // Beyond 1e21 String() changes to an exponent and rounds; the digits of the exact value equal a bigint's.
   integer: (value) => BigInt(value).toString(),
-  binary: (bytes) => `binary"${base64(bytes)}"`,
+  binary: (bytes) => `binary"${base64Text(bytes)}"`,
   foreign: (kind) => kind,
   tooDeep: () => "deep",
   topNullAbsent: true,
@@ -169,11 +168,4 @@ export function compareCodePoints(a: string, b: string): number {
 function rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
-}
-
-function base64(bytes: Uint8Array): string {
-  let binary = "";
-  // In steps, as the arguments of a call are limited.
-  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return btoa(binary);
 }

@@ -173,8 +173,25 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** A cell's text, unescaped. */
 function cellText(block: CsvReader, cell: number): string {
-  if ((block.cellFlags[cell]! & ESCAPED) !== 0) return decoder.decode(block.scratch.subarray(0, block.unescape(cell)));
+  if ((block.cellFlags[cell]! & ESCAPED) !== 0) {
+    const length = block.unescape(cell);
+    return decoder.decode(block.scratch.subarray(0, length));
+  }
   return decoder.decode(block.bytes.subarray(block.cellStarts[cell], block.cellEnds[cell]));
+}
+
+/** Bytes of a rejected row that are kept. */
+const RAW_BYTES = 64 * 1024;
+
+/** The record as it came, cut at 64 KiB before the character there. */
+export function recordText(block: CsvReader, record: number): string {
+  const start = block.recordStarts[record]!;
+  let end = block.recordEnds[record]!;
+  if (end - start > RAW_BYTES) {
+    end = start + RAW_BYTES;
+    while ((block.bytes[end]! & 0xc0) === 0x80) end--;
+  }
+  return decoder.decode(block.bytes.subarray(start, end));
 }
 
 /** Tells the cells that are null: the unquoted ones of a few texts. */

@@ -10,6 +10,7 @@
  */
 
 import { InvalidInputError } from "./errors.js";
+import { MAX_ROW_BYTES } from "./row-batches.js";
 
 /** Options in bytes. 256 stands for "none", which no byte equals. */
 export interface CsvDialect {
@@ -23,8 +24,6 @@ export interface CsvDialect {
 /** No byte of the input. */
 export const NONE = 256;
 
-/** Bytes of one record. Bounds the memory that a forgotten quote can take. */
-export const MAX_RECORD_BYTES: number = 16 * 1024 * 1024;
 const MAX_RECORD_CELLS = 1_000_000;
 
 /** Cell flags. */
@@ -120,7 +119,7 @@ export class CsvReader {
       this.#end += piece.length;
       this.#scan();
       this.#flush();
-      if (this.#end - this.#recordStart > MAX_RECORD_BYTES) this.#tooLarge();
+      if (this.#end - this.#recordStart > MAX_ROW_BYTES) this.#tooLarge();
     }
   }
 
@@ -158,7 +157,7 @@ export class CsvReader {
     this.#flush();
   }
 
-  /** Writes the text of cell `cell`, which has {@link ESCAPED}, to `scratch` and returns its length. */
+  /** Writes the text of cell `cell`, which has {@link ESCAPED}, to `scratch` (read it after this) and returns its length. */
   unescape(cell: number): number {
     const { quote, escape: escaping } = this.#dialect;
     const start = this.cellStarts[cell]!;
@@ -362,7 +361,7 @@ export class CsvReader {
   #addRecord(end: number): void {
     const r = this.records++;
     const tooMany = this.#cells - this.recordCells[r]! > MAX_RECORD_CELLS;
-    if (tooMany || end - this.#recordStart > MAX_RECORD_BYTES) this.#tooLarge();
+    if (tooMany || end - this.#recordStart > MAX_ROW_BYTES) this.#tooLarge();
     this.recordStarts[r] = this.#recordStart;
     this.recordEnds[r] = end;
     this.recordLines[r] = this.#recordLine;
@@ -386,7 +385,7 @@ export class CsvReader {
 
   #tooLarge(): never {
     const line = this.#recordLine;
-    const reason = `the record that begins here exceeds ${MAX_RECORD_BYTES >> 20} MiB or ${MAX_RECORD_CELLS} cells`;
+    const reason = `the record that begins here exceeds ${MAX_ROW_BYTES >> 20} MiB or ${MAX_RECORD_CELLS} cells`;
     throw new InvalidInputError("row_too_large", `line ${line}: ${reason}; is a quote not closed?`, {
       rows: [{ line, code: "row_too_large", reason }],
     });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CsvDialect, CsvReader, ESCAPED, MAX_RECORD_BYTES, NONE, QUOTED } from "../src/csv-reader.js";
+import { type CsvDialect, CsvReader, ESCAPED, NONE, QUOTED } from "../src/csv-reader.js";
 import { InvalidInputError } from "../src/errors.js";
+import { MAX_ROW_BYTES } from "../src/row-batches.js";
 
 const RFC: CsvDialect = { delimiter: 0x2c, quote: 0x22, escape: 0x22, trim: false };
 const utf8 = new TextEncoder();
@@ -275,17 +276,17 @@ describe("input that is broken as a whole", () => {
     const error = failure(() => {
       const reader = new CsvReader(RFC, () => {});
       reader.push(utf8.encode('a,b\n1,"'));
-      for (let bytes = 0; bytes <= MAX_RECORD_BYTES + filler.length; bytes += filler.length) reader.push(filler);
+      for (let bytes = 0; bytes <= MAX_ROW_BYTES + filler.length; bytes += filler.length) reader.push(filler);
     });
     expect(error.code).toBe("row_too_large");
     expect(error.rows).toMatchObject([{ line: 2 }]);
   });
 
   test("a record of the greatest size is read, one byte more is refused", () => {
-    const record = new Uint8Array(MAX_RECORD_BYTES + 1).fill(0x78);
-    record[MAX_RECORD_BYTES] = 0x0a;
-    expect(read([record])[0]!.raw).toHaveLength(MAX_RECORD_BYTES);
-    record[MAX_RECORD_BYTES] = 0x78;
+    const record = new Uint8Array(MAX_ROW_BYTES + 1).fill(0x78);
+    record[MAX_ROW_BYTES] = 0x0a;
+    expect(read([record])[0]!.raw).toHaveLength(MAX_ROW_BYTES);
+    record[MAX_ROW_BYTES] = 0x78;
     expect(failure(() => read([record, utf8.encode("\n")])).code).toBe("row_too_large");
   });
 

@@ -1,0 +1,289 @@
+/** CSV bytes → schema. Every cell of every row is looked at; a column's type never depends on their order. */
+
+import { detectDelimiter } from "./csv-dialect.js";
+import { type CsvConsumer, CsvInput, NullCells, ROW, recordForm } from "./csv-input.js";
+import { type CsvReader, ESCAPED } from "./csv-reader.js";
+import { InvalidInputError } from "./errors.js";
+import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber } from "./evolve.js";
+import { NumberToken } from "./number-token.js";
+import type { CsvOptions, Inferrer, InferrerOptions } from "./parser.js";
+import { type DataType, type Field, nameKey, type Schema } from "./schema.js";
+import { TemporalReader } from "./temporal.js";
+
+export interface CsvInferrerOptions extends InferrerOptions {
+  readonly csv?: CsvOptions;
+}
+
+/**
+ * An inferrer of CSV. All cells of a column decide its type together; null cells do not count:
+ *
+ * - integers (`-?(0|[1-9][0-9]*)`, but not `-0`): int64; beyond it decimal(38,0); beyond that string
+ * - these and plain decimals (`-?(0|[1-9][0-9]*)\.[0-9]+`): float64 if that loses nothing, that is if the integers are
+ *   within ±2^53 and the decimals have at most 15 significant digits; else a decimal that holds them all, else string
+ * - `true` and `false`: bool
+ * - `YYYY-MM-DD`: date; with a time, after `T` or a space: timestamp; with `T` and a zone: timestamptz. Not with
+ *   `inferTimestamps: false`, where they are text
+ * - anything else, such as `007`, `+7`, `1_000`, `1e3` and `0x10`, and any mixture: string
+ *
+ * Quotes do not make a cell text, as some writers quote every cell; only the quoted empty cell is text. Columns that a
+ * base schema has keep their type; numeric ones are widened to take the numbers among the cells.
+ */
+export function createCsvInferrer(options: CsvInferrerOptions): Inferrer<Uint8Array> {
+  return new CsvInferrer(options);
+}
+
+/** Columns of a table's top level. */
+const MAX_FIELDS = 10_000;
+
+class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
+  readonly #options: CsvInferrerOptions;
+  readonly #input: CsvInput;
+  readonly #pad: boolean;
+  readonly #nulls: NullCells;
+  /** Columns of the input. */
+  #names: readonly string[] = [];
+  /** For each what its cells need, undefined where the base schema has decided. */
+  #columns: readonly (ColumnNeed | undefined)[] = [];
+  #rows = 0;
+
+  constructor(options: CsvInferrerOptions) {
+    this.#options = options;
+    const csv = options.csv ?? {};
+    this.#input = new CsvInput(csv, this);
+    this.#pad = csv.ragged === "pad";
+    this.#nulls = new NullCells(csv);
+  }
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  push(input: Uint8Array): void {
+    this.#input.push(input);
+  }
+
+  end(): Schema {
+    this.#input.end();
+    return this.schema();
+  }
+
+  schema(): Schema {
+    const front = this.#input.undecided;
+    if (front) {
+      // The delimiter is decided by more input than this; until then by what there is.
+      const { delimiter } = detectDelimiter(front, this.#options.csv, false);
+      const csv: CsvOptions = { ...this.#options.csv, delimiter, encoding: "utf-8" };
+      const early = new CsvInferrer({ ...this.#options, csv });
+      early.push(front);
+      return early.schema();
+    }
+    const byName = new Map(this.#names.map((name, column) => [nameKey(name), column]));
+    const known = (this.#options.base?.fields ?? []).map((field): Field => {
+      const column = byName.get(nameKey(field.name));
+      byName.delete(nameKey(field.name));
+      const need = column === undefined ? undefined : this.#columns[column];
+      return need ? { ...field, type: need.widen(field.type, this.#options.integerBounds?.get(field.id)) } : field;
+    });
+    const added = Array.from(byName.values(), (column): Field => {
+      const name = this.#names[column]!;
+      return { id: 0, name, type: this.#columns[column]!.type(), nullable: true };
+    });
+    return { fields: [...known, ...added] };
+  }
+
+  columns(names: readonly string[], line: number): void {
+    const base = this.#options.base?.fields ?? [];
+    const fields = new Map(base.map((field) => [nameKey(field.name), field]));
+    const added = names.filter((name) => !fields.has(nameKey(name))).length;
+    if (base.length + added > MAX_FIELDS) {
+      const reason = `the table would have ${base.length + added} columns, and the limit is ${MAX_FIELDS}`;
+      throw new InvalidInputError("too_many_fields", `line ${line}: ${reason}; is the delimiter right?`, {
+        rows: [{ line, code: "too_many_fields", reason }],
+      });
+    }
+    this.#names = names;
+    this.#columns = names.map((name) => {
+      const type = fields.get(nameKey(name))?.type;
+      const open = type === undefined || type.kind === "unknown" || needOf(type) !== undefined;
+      return open
+        ? new ColumnNeed(this.#options.inferTimestamps ?? true, type !== undefined && needOf(type) !== undefined)
+        : undefined;
+    });
+  }
+
+  records(block: CsvReader, from: number): void {
+    const width = this.#names.length;
+    const rows: number[] = [];
+    for (let r = from; r < block.records; r++) if (recordForm(block, r, width, this.#pad) === ROW) rows.push(r);
+    this.#rows += rows.length;
+    for (const [column, need] of this.#columns.entries()) {
+      if (!need) continue;
+      for (const record of rows) {
+        if (need.decided) break;
+        const cell = block.recordCells[record]! + column;
+        if (cell >= block.recordCells[record + 1]! || this.#nulls.has(block, cell)) continue;
+        if ((block.cellFlags[cell]! & ESCAPED) === 0) {
+          need.add(block.bytes, block.cellStarts[cell]!, block.cellEnds[cell]!);
+        } else {
+          const length = block.unescape(cell);
+          need.add(block.scratch, 0, length);
+        }
+      }
+    }
+  }
+}
+
+/** Kinds of text, as bits. */
+const NUMBER = 1;
+const BOOL = 2;
+const DATE = 4;
+const TIMESTAMP = 8;
+const INSTANT = 16;
+const TEXT = 32;
+
+const TYPES: ReadonlyMap<number, DataType> = new Map<number, DataType>([
+  [0, { kind: "unknown" }],
+  [BOOL, { kind: "bool" }],
+  [DATE, { kind: "date" }],
+  [TIMESTAMP, { kind: "timestamp" }],
+  [INSTANT, { kind: "timestamptz" }],
+]);
+
+/** Decimals of this many significant digits come back from a float64 unchanged (IEEE 754: DBL_DIG). */
+const FLOAT_DIGITS = 15;
+
+/** Digits of the widest decimal, and an integer that stands for all that have more. */
+const MAX_DIGITS = 38;
+const BEYOND_DECIMAL = 10n ** 38n;
+
+/** What the cells of one column have in common. */
+class ColumnNeed {
+  readonly #temporal: boolean;
+  readonly #numbersOnly: boolean;
+  readonly #token: NumberToken = new NumberToken();
+  readonly #reader: TemporalReader = new TemporalReader();
+  #kinds = 0;
+  /** Bounds of the integers of at most 15 digits, and of all longer ones. */
+  #min = Infinity;
+  #max = -Infinity;
+  #big: IntegerBounds | undefined;
+  #fractions = false;
+  #floats = true;
+  #integerDigits = 0;
+  #scale = 0;
+
+  /** `numbersOnly`: the column is numeric already, and other cells will not fit whatever else is there. */
+  constructor(temporal: boolean, numbersOnly: boolean) {
+    this.#temporal = temporal;
+    this.#numbersOnly = numbersOnly;
+  }
+
+  /** No further cell can change the type: it is string. */
+  get decided(): boolean {
+    return !this.#numbersOnly && ((this.#kinds & TEXT) !== 0 || (this.#kinds & (this.#kinds - 1)) !== 0);
+  }
+
+  add(bytes: Uint8Array, start: number, end: number): void {
+    this.#kinds |= this.#kindOf(bytes, start, end);
+  }
+
+  type(): DataType {
+    const numeric = this.#kinds === NUMBER ? inferNumber(this.#numbers()) : undefined;
+    return numeric ?? TYPES.get(this.#kinds) ?? { kind: "string" };
+  }
+
+  /** The type of a column of the base schema. */
+  widen(from: DataType, stored: IntegerBounds | undefined): DataType {
+    if (from.kind === "unknown") return this.type();
+    return (this.#kinds & NUMBER) === 0 ? from : (widenNumber(from, this.#numbers(), stored) ?? from);
+  }
+
+  #kindOf(bytes: Uint8Array, start: number, end: number): number {
+    const first = bytes[start]!;
+    const isDigit = first >= 0x30 && first <= 0x39;
+    if (isDigit || first === 0x2d) {
+      if (this.#addNumber(bytes, start, end)) return NUMBER;
+      return this.#temporal && isDigit ? this.#temporalKind(bytes, start, end) : TEXT;
+    }
+    const length = end - start;
+    if (length === 4 && first === 0x74) return matches(bytes, start, "true") ? BOOL : TEXT;
+    if (length === 5 && first === 0x66) return matches(bytes, start, "false") ? BOOL : TEXT;
+    return TEXT;
+  }
+
+  #temporalKind(bytes: Uint8Array, start: number, end: number): number {
+    const reader = this.#reader;
+    if (end - start === 10) return reader.date(bytes, start, end) ? DATE : TEXT;
+    if (reader.instant(bytes, start, end)) return INSTANT;
+    return reader.timestamp(bytes, start, end) ? TIMESTAMP : TEXT;
+  }
+
+  #addNumber(bytes: Uint8Array, start: number, end: number): boolean {
+    const token = this.#token;
+    if (token.read(bytes, start, end) !== end || token.exponent) return false;
+    // No numeric type takes it, so it is a reject and need not widen anything.
+    if (this.#numbersOnly && token.digits > MAX_DIGITS) return true;
+    if (token.integer) {
+      if (token.negative && token.digits === 0) return false; // −0 is no integer, and 0 is another text
+      if (token.digits > this.#integerDigits) this.#integerDigits = token.digits;
+      if (token.small) {
+        const value = token.smallInteger;
+        if (value < this.#min) this.#min = value;
+        if (value > this.#max) this.#max = value;
+      } else this.#addBig(token);
+      return true;
+    }
+    this.#fractions = true;
+    this.#integerDigits = Math.max(this.#integerDigits, token.digits - token.scale);
+    this.#scale = Math.max(this.#scale, token.scale);
+    if (this.#floats) this.#floats = isFloat(token, bytes, end);
+    return true;
+  }
+
+  #addBig(token: NumberToken): void {
+    const beyond = token.negative ? -BEYOND_DECIMAL : BEYOND_DECIMAL;
+    const value = token.digits > MAX_DIGITS ? beyond : token.toBigInt();
+    const bounds = this.#big ?? { min: value, max: value };
+    if (value < bounds.min) this.#big = { min: value, max: bounds.max };
+    else if (value > bounds.max) this.#big = { min: bounds.min, max: value };
+    else this.#big = bounds;
+  }
+
+  #numbers(): NumberNeed {
+    const integers = this.#integers();
+    const limit = 2n ** 53n;
+    return {
+      integers,
+      exact: integers === undefined || (integers.min >= -limit && integers.max <= limit),
+      fractions: this.#fractions,
+      floats: this.#floats,
+      integerDigits: this.#integerDigits,
+      scale: this.#scale,
+    };
+  }
+
+  #integers(): IntegerBounds | undefined {
+    if (this.#min > this.#max) return this.#big;
+    const min = BigInt(this.#min);
+    const max = BigInt(this.#max);
+    const big = this.#big ?? { min, max };
+    return { min: big.min < min ? big.min : min, max: big.max > max ? big.max : max };
+  }
+}
+
+function matches(bytes: Uint8Array, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
+  return true;
+}
+
+/** Whether a plain decimal comes back from a float64 as it was: few significant digits, and far from the limits. */
+function isFloat(token: NumberToken, bytes: Uint8Array, end: number): boolean {
+  // Digits before the point, or minus the zeros behind it: 10^−290 to 10^300 is all normal.
+  const magnitude = token.digits - token.scale;
+  if (token.digits > 0 && (magnitude > 300 || magnitude < -290)) return false;
+  let significant = token.digits;
+  for (let at = end - 1; significant > FLOAT_DIGITS && (bytes[at] === 0x30 || bytes[at] === 0x2e); at--) {
+    if (bytes[at] === 0x30) significant--;
+  }
+  return significant <= FLOAT_DIGITS;
+}
