@@ -3,7 +3,7 @@
  * the transaction that commits, and every reader of an entry may assert the same.
  */
 
-import { nameKey, type Schema } from "@eider/core";
+import { type Field, nameKey, type Schema } from "@eider/core";
 import { boundClass, fitsBound, leafFields } from "./bounds.js";
 import type { DataFile, Draft, Operation, StaleReason } from "./catalog.js";
 import { quote } from "./names.js";
@@ -127,7 +127,7 @@ function shortHash(hash: string): string {
 class Planning {
   readonly #state: CatalogState;
   readonly #tables = new Map<string, TableState>();
-  readonly #schemas = new Map<string, Schema>();
+  readonly #leaves = new Map<string, Map<number, Field>>();
   readonly #names = new Map<string, string | undefined>();
   readonly #folders = new Set<string>();
   readonly #keys = new Set<string>();
@@ -189,7 +189,7 @@ class Planning {
       lastFieldId: change.lastFieldId,
       live: true,
     });
-    this.#schemas.set(schemaKey(change.table, 1), change.schema);
+    this.#leaves.set(versionKey(change.table, 1), leafFields(change.schema));
     this.#names.set(key, change.table);
     this.#folders.add(folderKey);
     return undefined;
@@ -213,7 +213,7 @@ class Planning {
       );
     }
     this.#tables.set(change.table, { ...table, schemaVersion: change.version, lastFieldId: change.lastFieldId });
-    this.#schemas.set(schemaKey(change.table, change.version), change.schema);
+    this.#leaves.set(versionKey(change.table, change.version), leafFields(change.schema));
     return undefined;
   }
 
@@ -268,9 +268,8 @@ class Planning {
     if (file.partition.length !== table.partitionBy.length) {
       return bad(`has ${file.partition.length} partition values, the table has ${table.partitionBy.length}`);
     }
-    const schema = this.#schema(id, file.schemaVersion);
-    if (!schema) return bad(`has schema version ${file.schemaVersion}, which does not exist`);
-    const leaves = leafFields(schema);
+    const leaves = this.#leavesOf(id, file.schemaVersion);
+    if (!leaves) return bad(`has schema version ${file.schemaVersion}, which does not exist`);
     for (const column of file.columns) {
       const type = leaves.get(column.fieldId)?.type;
       const kind = type && boundClass(type);
@@ -300,15 +299,18 @@ class Planning {
     );
   }
 
-  #schema(table: string, version: number): Schema | undefined {
-    const key = schemaKey(table, version);
-    const schema = this.#schemas.get(key) ?? this.#state.schema(table, version);
-    if (schema) this.#schemas.set(key, schema);
-    return schema;
+  #leavesOf(table: string, version: number): Map<number, Field> | undefined {
+    const key = versionKey(table, version);
+    const known = this.#leaves.get(key);
+    if (known) return known;
+    const schema = this.#state.schema(table, version);
+    const leaves = schema && leafFields(schema);
+    if (leaves) this.#leaves.set(key, leaves);
+    return leaves;
   }
 }
 
-function schemaKey(table: string, version: number): string {
+function versionKey(table: string, version: number): string {
   return `${version} ${table}`;
 }
 

@@ -40,7 +40,7 @@ export class SqliteConnection {
   #driver: SqliteDriver | undefined;
   /** The file that was opened first: another one in its place is another lake. */
   #file: string | undefined;
-  /** Set while the file is read without locks: what it looked like then. */
+  /** Set while a copy of the file is read: what the file looked like then. */
   #frozen: string | undefined;
   #closed = false;
   /** Ends when the last write in the queue has. Writers of this process wait here, in order, instead of at the lock. */
@@ -71,7 +71,7 @@ export class SqliteConnection {
         const driver = this.#use();
         const result = this.#inTransaction(driver, "BEGIN", body);
         driver.exec("COMMIT");
-        // Read without locks: if somebody wrote meanwhile, what was read may be of no state at all.
+        // Of a copy: if somebody wrote meanwhile, the answer is late or, if it was being taken, of no state at all.
         if (this.#frozen === undefined || this.#frozen === this.#look()) return result;
       }
     }, this.#deadline());
@@ -187,7 +187,7 @@ export class SqliteConnection {
       readonly: false,
       create: mode === "create",
       blockMs: BLOCK_MS,
-      immutable: false,
+      copy: false,
     });
     try {
       this.#prepareToWrite(driver);
@@ -220,13 +220,13 @@ export class SqliteConnection {
 
   /**
    * A read-only connection takes part in WAL's locking as long as it can open or make the files beside the catalog. In a
-   * folder that it cannot write, where no log is left, the file is complete by itself and is read without locks; every
-   * read then makes sure that nobody has changed it.
+   * folder that it cannot write, where no log is left, the file is complete by itself and a copy of it in memory is read;
+   * every read then makes sure that nobody has changed the file.
    */
   #openToRead(path: string): SqliteDriver {
     const frozen = this.#look();
-    const tryOpen = (immutable: boolean): SqliteDriver => {
-      const driver = this.#options.openDriver(path, { readonly: true, create: false, blockMs: BLOCK_MS, immutable });
+    const tryOpen = (copy: boolean): SqliteDriver => {
+      const driver = this.#options.openDriver(path, { readonly: true, create: false, blockMs: BLOCK_MS, copy });
       try {
         this.#isCurrent(driver, { create: false, migrate: false });
         return driver;

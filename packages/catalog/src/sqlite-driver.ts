@@ -1,7 +1,7 @@
 /** SQLite behind five methods, so that another binding fits; better-sqlite3 now. Synchronous, as SQLite is. */
 
-import { pathToFileURL } from "node:url";
-import { CatalogError } from "@eider/core";
+import { readFileSync } from "node:fs";
+import { CatalogError, InvalidInputError } from "@eider/core";
 import Database from "better-sqlite3";
 
 /**
@@ -28,8 +28,8 @@ export interface DriverOptions {
   readonly create: boolean;
   /** Milliseconds that SQLite itself may block the thread waiting for a lock. */
   readonly blockMs: number;
-  /** Reads the file as it is, without locks or a write-ahead log: right only while nobody writes. */
-  readonly immutable: boolean;
+  /** Reads a copy of the file in memory, without locks or a write-ahead log: right only while nobody writes. */
+  readonly copy: boolean;
 }
 
 /** Opens a file, or a database in memory if `path` is undefined. */
@@ -57,15 +57,19 @@ export const openBetterSqlite: OpenDriver = (path, options) => {
   };
 };
 
-function openDatabase(path: string | undefined, options: DriverOptions): Database.Database {
-  // As a URI: better-sqlite3 trims plain names, and takes some for something else.
-  const name = path === undefined ? ":memory:" : `${pathToFileURL(path)}${options.immutable ? "?immutable=1" : ""}`;
+function openDatabase(path: string | undefined, { copy, readonly, create, blockMs }: DriverOptions): Database.Database {
+  if (path !== undefined && path !== path.trim()) {
+    throw new InvalidInputError(
+      "bad_path",
+      `better-sqlite3 cannot open ${JSON.stringify(path)}: it ends with a space`,
+      {
+        subject: path,
+      },
+    );
+  }
   try {
-    return new Database(name, {
-      readonly: options.readonly,
-      fileMustExist: !options.create,
-      timeout: options.blockMs,
-    });
+    if (path !== undefined && copy) return new Database(withoutLog(readFileSync(path)), { readonly: true });
+    return new Database(path ?? ":memory:", { readonly, fileMustExist: !create, timeout: blockMs });
   } catch (error) {
     if (error instanceof Database.SqliteError || !isNativeFailure(error)) throw error;
     throw new CatalogError(
@@ -75,6 +79,15 @@ function openDatabase(path: string | undefined, options: DriverOptions): Databas
       { cause: error, subject: "better-sqlite3" },
     );
   }
+}
+
+/**
+ * SQLite's file format, bytes 18 and 19: 2 says that the file goes with a write-ahead log, which a database in memory
+ * cannot have; 1 that it stands alone.
+ */
+function withoutLog(file: Buffer): Buffer {
+  if (file.length > 19) file.fill(1, 18, 20);
+  return file;
 }
 
 /** Not found at all (`bindings` lists the places it tried), or built for another version or platform. */

@@ -1,6 +1,6 @@
 /** The catalog's tables as the state that `check` and `apply` see, and the changes written to them. */
 
-import { CatalogError, nameKey, type Schema } from "@eider/core";
+import { CatalogError, type Field, nameKey, type Schema } from "@eider/core";
 import type { Change } from "./apply.js";
 import { boundClass, encodeBound, leafFields } from "./bounds.js";
 import type { DataFile } from "./catalog.js";
@@ -13,6 +13,8 @@ import { corrupt, readJson } from "./sqlite-json.js";
 export class SqliteState implements CatalogState {
   readonly #driver: SqliteDriver;
   readonly #numbers = new Map<string, number>();
+  /** The last one asked for: the files of a batch share their schema. */
+  #leaves: { readonly of: string; readonly fields: Map<number, Field> } | undefined;
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
@@ -210,8 +212,7 @@ export class SqliteState implements CatalogState {
       JSON.stringify(file.partition.map(valueToJson)),
     )?.id;
     if (id === undefined) corrupt("a file was not inserted");
-    const schema = this.schema(table, file.schemaVersion) ?? corrupt(`${file.key} has no schema`);
-    const leaves = leafFields(schema);
+    const leaves = this.#leavesOf(table, file.schemaVersion);
     for (const column of file.columns) {
       const leaf = leaves.get(column.fieldId) ?? corrupt(`${file.key} has statistics of no field`);
       const kind = boundClass(leaf.type) ?? corrupt(`${file.key} has statistics of a nested field`);
@@ -232,6 +233,15 @@ export class SqliteState implements CatalogState {
         column.storedBytes,
       );
     }
+  }
+
+  #leavesOf(table: string, version: number): Map<number, Field> {
+    const of = `${version} ${table}`;
+    if (this.#leaves?.of !== of) {
+      const schema = this.schema(table, version) ?? corrupt(`the table ${table} has no schema version ${version}`);
+      this.#leaves = { of, fields: leafFields(schema) };
+    }
+    return this.#leaves.fields;
   }
 
   #number(table: string): number | undefined {

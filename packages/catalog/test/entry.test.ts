@@ -1,0 +1,146 @@
+import { CatalogError, CorruptionError } from "@eider/core";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeEntry, type Entry, encodeEntry } from "../src/entry.js";
+import { append, create, dataFile, SCHEMA, statistics } from "./fixtures.js";
+
+const ENTRY: Entry = {
+  lake: "lake",
+  n: 7,
+  id: "seven",
+  prev: "six",
+  writer: "w",
+  host: "h",
+  time: 1_700_000_000_000,
+  floor: 3,
+  meta: { source: "test", ["__proto__"]: "kept" },
+  operations: [
+    create("t1", "events", {
+      schema: {
+        fields: [
+          ...SCHEMA.fields,
+          { id: 3, name: "d", nullable: true, type: { kind: "decimal", precision: 38, scale: 2 } },
+          {
+            id: 4,
+            name: "m",
+            nullable: true,
+            type: {
+              kind: "map",
+              key: { id: 5, name: "key", nullable: false, type: { kind: "string" } },
+              value: {
+                id: 6,
+                name: "value",
+                nullable: true,
+                type: { kind: "list", element: { id: 7, name: "element", nullable: true, type: { kind: "uuid" } } },
+              },
+            },
+          },
+          { id: 8, name: "__proto__", nullable: true, type: { kind: "fixed", size: 3 } },
+        ],
+      },
+      lastFieldId: 8,
+    }),
+    append("t1", "b", ["k"], {
+      files: [
+        dataFile("k", {
+          partition: [null, "i5", -(2n ** 63n), 1.5, -0, Number.NaN, true, ""],
+          columns: [
+            statistics(1, { min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+            statistics(2, { min: Uint8Array.of(0, 255), max: Uint8Array.of(), minExact: false, maxExact: false }),
+            statistics(3, { hasNaN: true, min: Number.NEGATIVE_INFINITY, max: 5e-324 }),
+            statistics(4, { min: false, max: true }),
+          ],
+        }),
+      ],
+      rejects: [{ line: 2, code: "bad_json", reason: "no", raw: '{"a\ud800' }],
+    }),
+    { op: "drop", table: "t2" },
+    { op: "floor", floor: 3 },
+  ],
+};
+
+/** An entry whose header is this text. */
+function frame(header: string): Uint8Array {
+  const text = Buffer.from(header);
+  const bytes = Buffer.alloc(4 + text.length);
+  bytes.writeUInt32LE(text.length);
+  text.copy(bytes, 4);
+  return bytes;
+}
+
+const headerOf = (entry: Entry): string => Buffer.from(encodeEntry(entry)).subarray(4).toString();
+
+describe("entries", () => {
+  it("come back as they were", () => {
+    expect(decodeEntry(encodeEntry(ENTRY))).toStrictEqual(ENTRY);
+  });
+
+  it("are a length and JSON, with exact values as tagged text", () => {
+    const bytes = Buffer.from(encodeEntry(ENTRY));
+    expect(bytes.readUInt32LE()).toBe(bytes.length - 4);
+    const header = JSON.parse(bytes.subarray(4).toString());
+    expect(header).toMatchObject({ format: 1, minReader: 1, n: 7, prev: "six", blobs: [] });
+    const file = header.operations[1].files[0];
+    expect(file.partition).toEqual([null, "si5", "i-9223372036854775808", "f1.5", "f-0", "fNaN", "b1", "s"]);
+    expect(file.columns.map((c: { min: string; max: string }) => [c.min, c.max])).toEqual([
+      ["i-9223372036854775808", "i9223372036854775807"],
+      ["x00ff", "x"],
+      ["f-Infinity", "f5e-324"],
+      ["b0", "b1"],
+    ]);
+  });
+
+  it("that need a newer reader are refused, never skipped", () => {
+    const newer = frame(headerOf(ENTRY).replace('"minReader":1', '"minReader":2'));
+    expect(() => decodeEntry(newer)).toThrow(CatalogError);
+    expect(() => decodeEntry(newer)).toThrow(/needs reader 2, this one is 1/);
+  });
+
+  it.each([
+    ["nothing", Uint8Array.of()],
+    ["a length alone", Uint8Array.of(9, 0, 0, 0)],
+    ["a length beyond the end", Uint8Array.of(255, 255, 255, 255, 123, 125)],
+    ["invalid UTF-8", Uint8Array.of(3, 0, 0, 0, 34, 255, 34)],
+    ["no JSON", frame("{")],
+    ["another kind of JSON", frame("[]")],
+    ["null", frame("null")],
+    ["no fields", frame("{}")],
+    ["bytes after it", Buffer.concat([encodeEntry(ENTRY), Uint8Array.of(0)])],
+    ["an unknown operation", frame(headerOf(ENTRY).replace('"op":"drop"', '"op":"burn"'))],
+    ["an unknown type", frame(headerOf(ENTRY).replace('"kind":"uuid"', '"kind":"uuid7"'))],
+    ["a type with parameters for a name", frame(headerOf(ENTRY).replace('"kind":"uuid"', '"kind":"decimal(3,1)"'))],
+    ["a fraction for a count", frame(headerOf(ENTRY).replace('"n":7', '"n":7.5'))],
+    ["a count beyond 2^53", frame(headerOf(ENTRY).replace('"n":7', '"n":9007199254740993'))],
+    ["entry 0", frame(headerOf(ENTRY).replace('"n":7', '"n":0'))],
+    ["a number for a text", frame(headerOf(ENTRY).replace('"prev":"six"', '"prev":6'))],
+    ["an untagged bound", frame(headerOf(ENTRY).replace("i-9223372036854775808", "-9223372036854775808"))],
+    ["a bound that is no integer", frame(headerOf(ENTRY).replace("i-9223372036854775808", "i1.5"))],
+    ["odd hex", frame(headerOf(ENTRY).replace("x00ff", "x00f"))],
+    ["an endless type", frame(headerOf(ENTRY).replace('{"kind":"uuid"}', nested(5000)))],
+  ])("with %s are corrupt", (_, bytes) => {
+    expect(() => decodeEntry(bytes)).toThrow(CorruptionError);
+  });
+
+  it("survive any damage without another kind of error", () => {
+    const good = encodeEntry(ENTRY);
+    fc.assert(
+      fc.property(fc.nat(good.length - 1), fc.nat(255), fc.nat(good.length), (at, byte, length) => {
+        const bad = good.slice(0, length);
+        if (at < length) bad[at] = byte;
+        try {
+          decodeEntry(bad);
+        } catch (error) {
+          if (!(error instanceof CorruptionError || error instanceof CatalogError)) throw error;
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+function nested(depth: number): string {
+  const field = (type: string): string => `{"id":9,"name":"element","nullable":true,"type":${type}}`;
+  let type = '{"kind":"uuid"}';
+  for (let i = 0; i < depth; i++) type = `{"kind":"list","element":${field(type)}}`;
+  return type;
+}

@@ -1,0 +1,136 @@
+/** The lake's state in plain collections: a second implementation, to hold the one in SQLite against. */
+
+import { nameKey, type Schema } from "@eider/core";
+import type { Change } from "../src/apply.js";
+import type { DataFile } from "../src/catalog.js";
+import type { BatchRecord, CatalogState, EntryHead, TableState, Totals } from "../src/check.js";
+
+interface Table {
+  readonly id: string;
+  readonly name: string;
+  readonly folder: string;
+  readonly partitionBy: readonly string[];
+  readonly createdIn: number;
+  droppedIn: number;
+  readonly versions: { snapshot: number; schema: Schema; lastFieldId: number }[];
+  readonly totals: { snapshot: number; totals: Totals }[];
+  readonly batches: Map<string, BatchRecord>;
+  readonly files: { addedIn: number; batch: string; file: DataFile }[];
+}
+
+export class MemoryState implements CatalogState {
+  #head: EntryHead = { n: 0, id: "", time: 0, floor: 0 };
+  readonly #tables = new Map<string, Table>();
+
+  head(): EntryHead {
+    return this.#head;
+  }
+
+  table(id: string): TableState | undefined {
+    const table = this.#tables.get(id);
+    return (
+      table && {
+        name: table.name,
+        partitionBy: table.partitionBy,
+        schemaVersion: table.versions.length,
+        lastFieldId: table.versions.at(-1)!.lastFieldId,
+        live: table.droppedIn === Infinity,
+      }
+    );
+  }
+
+  tableByName(key: string): string | undefined {
+    return [...this.#tables.values()].find((t) => nameKey(t.name) === key && t.droppedIn === Infinity)?.id;
+  }
+
+  folderUsed(folder: string): boolean {
+    return [...this.#tables.values()].some((t) => nameKey(t.folder) === nameKey(folder));
+  }
+
+  schema(table: string, version: number): Schema | undefined {
+    return this.#tables.get(table)?.versions[version - 1]?.schema;
+  }
+
+  batch(table: string, batch: string): BatchRecord | undefined {
+    return this.#tables.get(table)?.batches.get(batch);
+  }
+
+  keyUsed(key: string): boolean {
+    return [...this.#tables.values()].some((t) => t.files.some(({ file }) => file.key === key));
+  }
+
+  totals(table: string): Totals {
+    return this.#tables.get(table)!.totals.at(-1)!.totals;
+  }
+
+  apply(changes: readonly Change[]): void {
+    for (const change of changes) this.#apply(change);
+  }
+
+  #apply(change: Change): void {
+    const snapshot = this.#head.n;
+    switch (change.change) {
+      case "entry": {
+        const { n, id, time, floor } = change.entry;
+        this.#head = { n, id, time, floor };
+        return;
+      }
+      case "create": {
+        const { table: id, name, folder, partitionBy } = change;
+        const empty = { versions: [], totals: [], batches: new Map(), files: [] };
+        this.#tables.set(id, { id, name, folder, partitionBy, createdIn: snapshot, droppedIn: Infinity, ...empty });
+        return;
+      }
+      case "version":
+        this.#tables.get(change.table)!.versions.push({ snapshot, ...change });
+        return;
+      case "drop":
+        this.#tables.get(change.table)!.droppedIn = snapshot;
+        return;
+      case "batch": {
+        const { hash, rows, time } = change;
+        this.#tables.get(change.table)!.batches.set(change.batch, { hash, rows, time, snapshot });
+        return;
+      }
+      case "file":
+        this.#tables.get(change.table)!.files.push({ addedIn: snapshot, batch: change.batch, file: change.file });
+        return;
+      case "reject":
+        return;
+      case "totals":
+        this.#tables.get(change.table)!.totals.push({ snapshot, totals: change.totals });
+        return;
+    }
+  }
+
+  /** Everything about the tables that are live at a snapshot, by name. Rows, files and bytes are counted anew. */
+  tablesAt(at: number): unknown[] {
+    return [...this.#tables.values()]
+      .filter((t) => t.createdIn <= at && at < t.droppedIn)
+      .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
+      .map((t) => {
+        const versions = t.versions.filter(({ snapshot }) => snapshot <= at);
+        const files = t.files.filter(({ addedIn }) => addedIn <= at);
+        const sum = (of: (file: DataFile) => number): number => files.reduce((n, { file }) => n + of(file), 0);
+        return {
+          id: t.id,
+          name: t.name,
+          schema: versions.at(-1)!.schema,
+          schemaVersion: versions.length,
+          createdIn: t.createdIn,
+          rows: sum(({ rows }) => rows),
+          files: files.length,
+          bytes: sum(({ bytes }) => bytes),
+          list: files.map(({ addedIn, batch, file }) => ({ ...file, addedIn, batchId: batch })),
+          batches: [...t.batches]
+            .filter(([, record]) => record.snapshot <= at)
+            .map(([batchId, { hash, rows, snapshot }]) => ({ batchId, hash, rows, snapshot })),
+        };
+      });
+  }
+
+  /** Of every table ever. */
+  tableIds(): string[] {
+    return [...this.#tables.keys()];
+  }
+}
