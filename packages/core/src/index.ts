@@ -1,9 +1,15 @@
+export { alignBatch } from "./align.js";
+export { fromArrow } from "./arrow.js";
+export { readArrowIPC, toArrowIPC } from "./arrow-ipc.js";
+export { type ArrowLike, isArrowLike } from "./arrow-shape.js";
+export { toArrow, toArrowSchema, toArrowTable } from "./arrow-write.js";
 export { canonicalJson, canonicalRow, compareCodePoints } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
 export * from "./errors.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
+export { type MergeOptions, mergeSchema } from "./merge.js";
 export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
 export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
 export type {

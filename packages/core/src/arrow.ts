@@ -1,0 +1,446 @@
+/** Arrow tables and batches as our record batches, sharing their buffers where the layouts agree. */
+
+import { schemaFromArrow } from "./arrow-schema.js";
+import { type ArrowBatch, type ArrowData, type ArrowLike, ArrowTypeId, batchesOf, fieldsOf } from "./arrow-shape.js";
+import { bitmapBytes, countBits, isValid, sliceBits } from "./bitmap.js";
+import type { Column, RecordBatch } from "./columns.js";
+import { InvalidInputError, LimitError } from "./errors.js";
+import { bigFromHalves, divideHalves, fromHalves, isSafe, readInt128 } from "./integers.js";
+import { bytesOf, nullColumn, typedValues, valueBytes, wordsOf } from "./layout.js";
+import { maskNulls } from "./nulls.js";
+import { childFields, type DataType, type Schema, storedSchema, storedType } from "./schema.js";
+import { concatColumns, NULL_ROW, takeValues } from "./take.js";
+import { invalidUtf8 } from "./utf8-check.js";
+
+/**
+ * Reads an Arrow table or record batch. Field ids are 0; columns of the Null type are `unknown` in the schema and left
+ * out of the batches. Timestamps below a microsecond are rounded down; a value beyond its type (a time over 24 h, a
+ * decimal over its precision, a timestamp beyond 64 bits of microseconds) is an error, never wrapped.
+ * @throws SchemaError `unsupported_type`
+ * @throws InvalidInputError `bad_arrow`, `bad_encoding`, `out_of_range` while the batches are read
+ */
+export function fromArrow(source: ArrowLike): { schema: Schema; batches: Iterable<RecordBatch> } {
+  const schema = schemaFromArrow(fieldsOf(source));
+  return {
+    schema,
+    batches: {
+      *[Symbol.iterator]() {
+        for (const batch of batchesOf(source)) yield batchFromArrow(batch, schema);
+      },
+    },
+  };
+}
+
+/** One batch whose fields gave `schema`. */
+export function batchFromArrow(batch: ArrowBatch, schema: Schema): RecordBatch {
+  const stored = storedSchema(schema);
+  const columns: Column[] = [];
+  schema.fields.forEach((field, i) => {
+    const data = batch.data.children[i];
+    if (storedType(field.type) === undefined) return;
+    if (data === undefined || data.length < batch.numRows) {
+      throw badArrow(field.name, `has ${data?.length ?? 0} values where the batch has ${batch.numRows} rows`);
+    }
+    const exact = data.length === batch.numRows ? data : data.slice(0, batch.numRows);
+    columns.push(new ColumnReader(field.name).column(exact, field.type));
+  });
+  return { schema: stored, length: batch.numRows, columns };
+}
+
+/** Units of times and timestamps as Arrow numbers them; microseconds per second and millisecond. */
+const MICROSECOND = 2;
+const NANOSECOND = 3;
+const MICROS_PER_UNIT = [1_000_000, 1000] as const;
+
+const DAY_MILLIS = 86_400_000;
+const DAY_MICROS = 86_400_000_000;
+
+/** Decoded dictionaries, by the vector that batches share. */
+const DICTIONARIES = new WeakMap<object, Column>();
+
+/** Reads one top-level column; knows its name for errors. */
+class ColumnReader {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** `type` is as {@link schemaFromArrow} gave it; its storable part must not be empty. */
+  column(data: ArrowData, type: DataType): Column {
+    if (data.type.typeId === ArrowTypeId.dictionary) return this.#dictionary(data, type);
+    const stored = storedType(type)!;
+    if (data.length === 0) return nullColumn(stored, 0);
+    const validity = this.#validity(data);
+    const present = { type: stored, length: data.length, nullCount: 0, validity: undefined };
+    const column = { ...present, ...this.#buffers(data, type, validity) };
+    return validity === undefined ? column : maskNulls(column, validity);
+  }
+
+  /** The validity bitmap from bit 0, undefined when nothing is null. */
+  #validity(data: ArrowData): Uint8Array | undefined {
+    const { nullBitmap, length, offset } = data;
+    if (data.nullCount === 0 || !nullBitmap || nullBitmap.length === 0) return undefined;
+    if (nullBitmap.length < bitmapBytes(offset + length))
+      throw badArrow(this.#name, "has a validity bitmap that ends too soon");
+    const bits = sliceBits(nullBitmap, offset, length);
+    return countBits(bits, 0, length) === length ? undefined : bits;
+  }
+
+  #buffers(
+    data: ArrowData,
+    type: DataType,
+    validity: Uint8Array | undefined,
+  ): Pick<Column, "values" | "offsets" | "children"> {
+    switch (type.kind) {
+      case "bool": {
+        const values = this.#bytes(data, bitmapBytes(data.offset + data.length));
+        return leaf(sliceBits(values, data.offset, data.length));
+      }
+      case "float32":
+        return leaf(data.type.precision === 0 ? this.#halfFloats(data) : this.#fixed(data, type));
+      case "decimal":
+        return leaf(this.#decimals(data, type.precision, validity));
+      case "date":
+        return leaf(data.type.unit === 0 ? this.#fixed(data, type) : this.#dates(data, validity));
+      case "time":
+        return leaf(this.#times(data, validity));
+      case "timestamp":
+      case "timestamptz":
+        return leaf(data.type.unit === MICROSECOND ? this.#fixed(data, type) : this.#timestamps(data, validity));
+      case "string":
+      case "json":
+      case "binary":
+        return this.#text(data, type, validity);
+      case "list":
+      case "map":
+        return this.#elements(data, type, validity);
+      case "struct": {
+        const children: Column[] = [];
+        type.fields.forEach((field, i) => {
+          if (storedType(field.type) !== undefined) children.push(this.#child(data, i, data.length, field.type));
+        });
+        return { values: undefined, offsets: undefined, children };
+      }
+      default:
+        return leaf(this.#fixed(data, type));
+    }
+  }
+
+  /** At least `size` bytes of values. */
+  #bytes(data: ArrowData, size: number): Uint8Array {
+    const bytes = data.values ? bytesOf(data.values) : new Uint8Array(0);
+    if (bytes.length < size) throw badArrow(this.#name, `has ${bytes.length} bytes of values where ${size} are needed`);
+    return bytes.length === size ? bytes : bytes.subarray(0, size);
+  }
+
+  #fixed(data: ArrowData, type: DataType): NonNullable<Column["values"]> {
+    return typedValues(type, this.#bytes(data, data.length * valueBytes(type)));
+  }
+
+  #halfFloats(data: ArrowData): Float32Array {
+    const bytes = this.#bytes(data, data.length * 2);
+    return Float32Array.from({ length: data.length }, (_, i) => halfFloat(bytes[2 * i]! | (bytes[2 * i + 1]! << 8)));
+  }
+
+  /** Decimals of 32, 64, 128 or 256 bits, as 128. */
+  #decimals(data: ArrowData, precision: number, validity: Uint8Array | undefined): Uint8Array {
+    const width = (data.type.bitWidth ?? 128) / 8;
+    const source = this.#bytes(data, data.length * width);
+    let out = source;
+    if (width !== 16) {
+      out = new Uint8Array(data.length * 16);
+      for (let i = 0; i < data.length; i++) {
+        const sign = source[(i + 1) * width - 1]! & 0x80 ? 0xff : 0;
+        const kept = Math.min(width, 16);
+        for (let k = 0; k < kept; k++) out[i * 16 + k] = source[i * width + k]!;
+        for (let k = kept; k < 16; k++) out[i * 16 + k] = sign;
+        if (width <= 16 || !isValid(validity, i)) continue;
+        // All above the low half must repeat its sign.
+        let fits = (out[i * 16 + 15]! & 0x80) === (sign & 0x80);
+        for (let k = 16; k < width; k++) fits &&= source[i * width + k] === sign;
+        if (!fits) throw this.#range(i, "its precision");
+      }
+    }
+    this.#checkPrecision(out, precision, validity, data.length);
+    return out;
+  }
+
+  #checkPrecision(bytes: Uint8Array, precision: number, validity: Uint8Array | undefined, length: number): void {
+    const words = wordsOf(bytes);
+    const limit = 10n ** BigInt(precision);
+    const numberLimit = Math.min(Number(limit), Number.MAX_SAFE_INTEGER);
+    for (let i = 0; i < length; i++) {
+      const high = words[4 * i + 1]! | 0;
+      const sign = high >> 31;
+      if ((words[4 * i + 2]! | 0) === sign && (words[4 * i + 3]! | 0) === sign && isSafe(high)) {
+        if (Math.abs(fromHalves(words[4 * i]!, high)) < numberLimit) continue;
+      }
+      if (!isValid(validity, i)) continue;
+      const value = readInt128(bytes, i * 16);
+      if (value >= limit || value <= -limit) throw this.#range(i, "its precision");
+    }
+  }
+
+  /** Milliseconds to days. */
+  #dates(data: ArrowData, validity: Uint8Array | undefined): Int32Array {
+    const words = wordsOf(this.#bytes(data, data.length * 8));
+    const out = new Int32Array(data.length);
+    for (let i = 0; i < out.length; i++) {
+      const days = divideHalves(words[2 * i]!, words[2 * i + 1]! | 0, DAY_MILLIS);
+      if (days !== (days | 0) && isValid(validity, i)) throw this.#range(i, "a 32-bit day");
+      out[i] = days;
+    }
+    return out;
+  }
+
+  #times(data: ArrowData, validity: Uint8Array | undefined): BigInt64Array {
+    const { unit = MICROSECOND } = data.type;
+    const wide = unit >= MICROSECOND;
+    const source = wordsOf(this.#bytes(data, data.length * (wide ? 8 : 4)));
+    const out = new Uint32Array(data.length * 2);
+    for (let i = 0; i < data.length; i++) {
+      const value = wide ? fromHalves(source[2 * i]!, source[2 * i + 1]! | 0) : source[i]! | 0;
+      const micros = unit === NANOSECOND ? Math.floor(value / 1000) : value * (MICROS_PER_UNIT[unit] ?? 1);
+      if (micros >= 0 && micros < DAY_MICROS) {
+        out[2 * i] = micros;
+        out[2 * i + 1] = Math.floor(micros / 2 ** 32);
+      } else if (isValid(validity, i)) {
+        throw this.#range(i, "a time of day");
+      }
+    }
+    return new BigInt64Array(out.buffer);
+  }
+
+  #timestamps(data: ArrowData, validity: Uint8Array | undefined): BigInt64Array {
+    const source = wordsOf(this.#bytes(data, data.length * 8));
+    const out = new Uint32Array(data.length * 2);
+    const { unit = MICROSECOND } = data.type;
+    if (unit === NANOSECOND) {
+      for (let i = 0; i < data.length; i++) {
+        // Long division by 1000 in base 2^32, rounding down: each digit and remainder is exact as a number.
+        const high = source[2 * i + 1]! | 0;
+        const quotient = Math.floor(high / 1000);
+        out[2 * i + 1] = quotient;
+        out[2 * i] = Math.floor(fromHalves(source[2 * i]!, high - quotient * 1000) / 1000);
+      }
+      return new BigInt64Array(out.buffer);
+    }
+    const factor = MICROS_PER_UNIT[unit] ?? 1;
+    const values = new BigInt64Array(out.buffer);
+    for (let i = 0; i < data.length; i++) {
+      const low = source[2 * i]!;
+      const high = source[2 * i + 1]! | 0;
+      const micros = fromHalves(low, high) * factor;
+      if (isSafe(high) && Number.isSafeInteger(micros)) {
+        out[2 * i] = micros;
+        out[2 * i + 1] = Math.floor(micros / 2 ** 32);
+      } else if (isValid(validity, i)) {
+        const exact = bigFromHalves(low, high) * BigInt(factor);
+        if (BigInt.asIntN(64, exact) !== exact) throw this.#range(i, "64 bits of microseconds");
+        values[i] = exact;
+      }
+    }
+    return values;
+  }
+
+  #text(
+    data: ArrowData,
+    type: DataType,
+    validity: Uint8Array | undefined,
+  ): Pick<Column, "values" | "offsets" | "children"> {
+    const { typeId } = data.type;
+    const views = typeId === ArrowTypeId.utf8View || typeId === ArrowTypeId.binaryView;
+    const { offsets, values } = views ? this.#views(data, validity) : this.#ranges(data);
+    if (type.kind !== "binary") this.#checkText(values, offsets);
+    return { values, offsets, children: [] };
+  }
+
+  #ranges(data: ArrowData): { offsets: Int32Array; values: Uint8Array } {
+    const wide = data.type.typeId === ArrowTypeId.largeUtf8 || data.type.typeId === ArrowTypeId.largeBinary;
+    const size = data.values?.byteLength ?? 0;
+    const { offsets, start, end } = this.#offsets(data, wide, size);
+    const values = data.values ? bytesOf(data.values) : new Uint8Array(0);
+    return { offsets, values: values.subarray(start, end) };
+  }
+
+  /** Sixteen bytes each: length, then up to 12 bytes of text, or a prefix, a buffer's number and an offset in it. */
+  #views(data: ArrowData, validity: Uint8Array | undefined): { offsets: Int32Array; values: Uint8Array } {
+    const bytes = this.#bytes(data, data.length * 16);
+    const words = wordsOf(bytes);
+    const buffers = data.variadicBuffers ?? [];
+    const offsets = new Int32Array(data.length + 1);
+    let total = 0;
+    for (let i = 0; i < data.length; i++) {
+      if (isValid(validity, i)) total += words[4 * i]!;
+      if (total > 0x7fffffff) throw tooLarge(this.#name);
+      offsets[i + 1] = total;
+    }
+    const values = new Uint8Array(total);
+    for (let i = 0; i < data.length; i++) {
+      const length = offsets[i + 1]! - offsets[i]!;
+      if (length === 0) continue;
+      const buffer = length <= 12 ? bytes : buffers[words[4 * i + 2]!];
+      const start = length <= 12 ? i * 16 + 4 : words[4 * i + 3]!;
+      if (buffer === undefined || start + length > buffer.length)
+        throw badArrow(this.#name, "has a view outside of its buffers");
+      values.set(buffer.subarray(start, start + length), offsets[i]!);
+    }
+    return { offsets, values };
+  }
+
+  #checkText(values: Uint8Array, offsets: Int32Array): void {
+    const at = invalidUtf8(values, 0, values.length);
+    let bad = at < 0 ? -1 : offsets.findIndex((offset) => offset > at) - 1;
+    // Valid as a whole, but a value may end within a character.
+    if (at < 0) bad = offsets.findIndex((offset) => offset < values.length && (values[offset]! & 0xc0) === 0x80);
+    if (bad >= 0) {
+      throw new InvalidInputError(
+        "bad_encoding",
+        `the Arrow column ${JSON.stringify(this.#name)} holds text that is not UTF-8, first in value ${bad + 1}`,
+        {
+          subject: this.#name,
+        },
+      );
+    }
+  }
+
+  /** Offsets from 0, and the range of the child or bytes that they are of. */
+  #offsets(data: ArrowData, wide: boolean, limit: number): { offsets: Int32Array; start: number; end: number } {
+    const count = data.length + 1;
+    const bytes = data.valueOffsets ? bytesOf(data.valueOffsets) : new Uint8Array(0);
+    const width = wide ? 8 : 4;
+    if (bytes.length < count * width) throw badArrow(this.#name, "has too few offsets");
+    const words = wordsOf(bytes.subarray(0, count * width));
+    const at = (i: number): number => (wide ? fromHalves(words[2 * i]!, words[2 * i + 1]! | 0) : words[i]! | 0);
+    const start = at(0);
+    const end = at(count - 1);
+    if (end - start > 0x7fffffff) throw tooLarge(this.#name);
+    const offsets = new Int32Array(count);
+    let previous = start;
+    for (let i = 0; i < count; i++) {
+      const offset = at(i);
+      if (offset < previous) throw badArrow(this.#name, "has offsets that go backwards");
+      offsets[i] = offset - start;
+      previous = offset;
+    }
+    if (start < 0 || end > limit) throw badArrow(this.#name, "has offsets beyond its values");
+    return { offsets, start, end };
+  }
+
+  #elements(
+    data: ArrowData,
+    type: DataType & { kind: "list" | "map" },
+    validity: Uint8Array | undefined,
+  ): Pick<Column, "values" | "offsets" | "children"> {
+    const entries = data.children[0];
+    if (entries === undefined) throw badArrow(this.#name, "has a list without elements");
+    if (data.type.typeId === ArrowTypeId.fixedSizeList) return this.#fixedLists(data, type, validity);
+    const wide = data.type.typeId === ArrowTypeId.largeList;
+    const { offsets, start, end } = this.#offsets(data, wide, entries.length);
+    const used = start === 0 && end === entries.length ? entries : entries.slice(start, end - start);
+    const children =
+      type.kind === "list"
+        ? [this.column(used, type.element.type)]
+        : [this.#child(used, 0, end - start, type.key.type), this.#child(used, 1, end - start, type.value.type)];
+    return { values: undefined, offsets, children };
+  }
+
+  /** Every list has `listSize` elements, also under a null. */
+  #fixedLists(
+    data: ArrowData,
+    type: DataType & { kind: "list" | "map" },
+    validity: Uint8Array | undefined,
+  ): Pick<Column, "values" | "offsets" | "children"> {
+    const size = data.type.listSize ?? 0;
+    const all = this.#child(data, 0, data.length * size, childFields(type)[0]!.type);
+    const offsets = new Int32Array(data.length + 1);
+    const kept: number[] = [];
+    for (let i = 0; i < data.length; i++) {
+      if (isValid(validity, i)) for (let k = 0; k < size; k++) kept.push(i * size + k);
+      offsets[i + 1] = kept.length;
+    }
+    const child = kept.length === data.length * size ? all : takeValues(all, Uint32Array.from(kept));
+    return { values: undefined, offsets, children: [child] };
+  }
+
+  /** A child of as many values as its parent has. */
+  #child(data: ArrowData, index: number, length: number, type: DataType): Column {
+    const child = data.children[index];
+    if (child === undefined || child.length < length)
+      throw badArrow(this.#name, "has a child that is shorter than itself");
+    return this.column(child.length === length ? child : child.slice(0, length), type);
+  }
+
+  /** Each batch has the dictionary that it was written with: one that is replaced later does not change it. */
+  #dictionary(data: ArrowData, type: DataType): Column {
+    const stored = storedType(type)!;
+    const { dictionary } = data;
+    const validity = this.#validity(data);
+    if (data.length === 0) return nullColumn(stored, 0);
+    if (dictionary === undefined) throw badArrow(this.#name, "uses a dictionary that was never sent");
+    let values = DICTIONARIES.get(dictionary);
+    if (values === undefined) {
+      const chunks = dictionary.data.map((chunk) => this.column(chunk, type));
+      values = chunks.length === 0 ? nullColumn(stored, 0) : concatColumns(chunks);
+      DICTIONARIES.set(dictionary, values);
+    }
+    const { bitWidth = 32, isSigned = true } = data.type.indices ?? {};
+    const kind = `${isSigned ? "int" : "uint"}${bitWidth}` as "int32";
+    const indices = typedValues({ kind }, this.#bytes(data, (data.length * bitWidth) / 8)) as Int32Array;
+    const rows = new Uint32Array(data.length);
+    for (let i = 0; i < rows.length; i++) {
+      if (!isValid(validity, i)) {
+        rows[i] = NULL_ROW;
+        continue;
+      }
+      // 64-bit indices come as bigint.
+      const index = Number(indices[i]);
+      if (!(index >= 0 && index < values.length)) {
+        throw badArrow(this.#name, `has an index of ${index} into a dictionary of ${values.length} values`);
+      }
+      rows[i] = index;
+    }
+    return { ...takeValues(values, rows), type: stored };
+  }
+
+  #range(row: number, what: string): InvalidInputError {
+    return new InvalidInputError(
+      "out_of_range",
+      `the Arrow column ${JSON.stringify(this.#name)} holds a value beyond ${what}, first in value ${row + 1}`,
+      {
+        subject: this.#name,
+      },
+    );
+  }
+}
+
+function leaf(values: NonNullable<Column["values"]>): Pick<Column, "values" | "offsets" | "children"> {
+  return { values, offsets: undefined, children: [] };
+}
+
+/** IEEE 754 binary16. */
+function halfFloat(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+function badArrow(name: string, what: string): InvalidInputError {
+  return new InvalidInputError("bad_arrow", `the Arrow data is damaged: the column ${JSON.stringify(name)} ${what}`, {
+    subject: name,
+  });
+}
+
+function tooLarge(name: string): LimitError {
+  return new LimitError(
+    "column_too_large",
+    `the Arrow column ${JSON.stringify(name)} holds over 2 GiB in one batch: use smaller batches`,
+    {
+      subject: name,
+    },
+  );
+}
