@@ -134,19 +134,50 @@ function writeArray(values: Iterable<unknown>, path: object[], form: Form): stri
 }
 
 function writeEntries(keys: string[], get: (key: string) => unknown, path: object[], form: Form): string {
-  if (!isSorted(keys)) keys.sort(compareCodePoints);
+  const shape = shapeOf(keys);
   const nullAbsent = form.topNullAbsent && path.length === 1;
   let text = "";
-  for (const key of keys) {
+  for (let i = 0; i < shape.sorted.length; i++) {
+    const key = shape.sorted[i]!;
     const written = write(get(key), key, path, form);
     if (written === undefined || (nullAbsent && written === "null")) continue;
-    text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${written}`;
+    text += (text === "" ? "" : ",") + shape.prefixes[i]! + written;
   }
   return `{${text}}`;
 }
 
-function isSorted(keys: readonly string[]): boolean {
-  for (let i = 1; i < keys.length; i++) if (compareCodePoints(keys[i - 1]!, keys[i]!) > 0) return false;
+/** Keys in the order of an object, sorted, and as JSON with their colon. */
+interface Shape {
+  readonly keys: readonly string[];
+  readonly sorted: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
+/**
+ * The last shape seen that begins with a key. Rows mostly come in few shapes, and sorting and quoting the keys of each
+ * anew takes half of the time.
+ */
+const shapes = new Map<string, Shape>();
+const MAX_SHAPES = 1000;
+/** Wider objects are not remembered: some use ids as keys. */
+const MAX_SHAPE_KEYS = 256;
+
+function shapeOf(keys: readonly string[]): Shape {
+  const first = keys[0] ?? "";
+  const known = shapes.get(first);
+  if (known && sameKeys(known.keys, keys)) return known;
+  const sorted = keys.toSorted(compareCodePoints);
+  const shape = { keys, sorted, prefixes: sorted.map((key) => `${JSON.stringify(key)}:`) };
+  if (keys.length <= MAX_SHAPE_KEYS) {
+    if (shapes.size >= MAX_SHAPES) shapes.clear();
+    shapes.set(first, shape);
+  }
+  return shape;
+}
+
+function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
 }
 

@@ -108,6 +108,25 @@ describe("canonicalRow", () => {
     for (const text of texts) expect(text).not.toContain("\n");
   });
 
+  test("does not depend on the rows before it", () => {
+    const value = fc.dictionary(
+      fc.constantFrom("a", "b", "c", "10", "9", "\uffee", "😀"),
+      fc.jsonValue({ maxDepth: 2 }),
+    );
+    fc.assert(
+      fc.property(fc.array(value, { maxLength: 20 }), (rows) => {
+        const reversed = rows.toReversed().map(canonicalRow).toReversed();
+        expect(rows.map(canonicalRow)).toEqual(reversed);
+        for (const row of rows) {
+          const shuffled = Object.fromEntries(Object.entries(row).toReversed());
+          expect(canonicalRow(shuffled)).toBe(canonicalRow(row));
+        }
+      }),
+    );
+    const many = Array.from({ length: 1200 }, (_, i) => ({ [`k${i}`]: 1, a: 2 }));
+    expect(many.map(canonicalRow)).toEqual(many.map((_, i) => `{"a":2,"k${i}":1}`));
+  });
+
   test("is the row's JSON with sorted keys where JSON can say it", () => {
     expect(canonicalRow({ b: [1, "x"], a: { d: 0.5, c: false } })).toBe('{"a":{"c":false,"d":0.5},"b":[1,"x"]}');
   });

@@ -501,7 +501,16 @@ test("the delimiter is the same however the front of the input arrives", () => {
   }
 });
 
-test("the inferred schema takes every row of its input, and as text what JSON numbers and dates do not say", () => {
+/** A number's exact value as text: `<integer>e<exponent>` without trailing zeros. */
+function digits(number: string): string {
+  const [, sign, integer, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(number)!;
+  const all = `${integer}${fraction}`.replace(/^0+/, "");
+  const significant = all.replace(/0+$/, "");
+  if (significant === "") return "0";
+  return `${sign}${significant}e${Number(exponent) - fraction.length + all.length - significant.length}`;
+}
+
+test("the inferred schema takes every row of its input and keeps every value, in any order of rows", () => {
   const cell = fc.oneof(
     fc.constantFrom("", '""', "0", "-0", "1", "007", "1.5", "-0.0", "1e3", "true", "false", "2031-02-03", "NaN", "x"),
     fc.constantFrom("2031-02-03T04:05:06Z", "2031-02-03 04:05:06", "9007199254740993", "0.12345678901234567", '"1"'),
@@ -521,6 +530,17 @@ test("the inferred schema takes every row of its input, and as text what JSON nu
       const { rows, rejects } = parse(`a,b\n${lines.join("")}`, schema, { delimiter: "," });
       expect(rejects).toEqual([]);
       expect(rows).toHaveLength(cells.length);
+      cells.forEach((row, i) => {
+        ["a", "b"].forEach((name, column) => {
+          const text = row[column]!.replaceAll('"', "");
+          const value = rows[i]![name];
+          if (row[column] === "") expect(value).toBe(null);
+          else if (typeof value === "number") expect(digits(String(value))).toBe(digits(text));
+          else if (typeof value === "bigint") expect(String(value)).toBe(text);
+          else if (schema.fields[column]!.type.kind === "decimal") expect(digits(value as string)).toBe(digits(text));
+          else if (schema.fields[column]!.type.kind === "string") expect(value).toBe(text);
+        });
+      });
       const from = Math.abs(seed) % lines.length;
       expect(infer([...lines.slice(from), ...lines.slice(0, from)])).toEqual(schema);
     }),
