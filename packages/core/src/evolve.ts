@@ -87,9 +87,15 @@ function within(inner: IntegerBounds, outer: IntegerBounds): boolean {
   return inner.min >= outer.min && inner.max <= outer.max;
 }
 
+/** `Math.min` knows no bigint. */
+function least(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}
+
 function join(a: IntegerBounds | undefined, b: IntegerBounds | undefined): IntegerBounds | undefined {
   if (!a || !b) return a ?? b;
-  return { min: within(a, { ...b, max: a.max }) ? b.min : a.min, max: within(a, { ...b, min: a.min }) ? b.max : a.max };
+  return { min: least(a.min, b.min), max: -least(-a.max, -b.max) };
 }
 
 /** Decimal digits of the widest of some integers. */

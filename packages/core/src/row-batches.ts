@@ -12,8 +12,8 @@ export const MAX_ROW_BYTES: number = 16 * 1024 * 1024;
 /** Objects and arrays in each other, the row itself included. Deeper rows, and cyclic objects, are refused. */
 export const MAX_DEPTH = 100;
 
-const DEFAULT_BATCH_ROWS = 100_000;
-const DEFAULT_BATCH_BYTES = 32 * 1024 * 1024;
+export const DEFAULT_BATCH_ROWS = 100_000;
+export const DEFAULT_BATCH_BYTES: number = 32 * 1024 * 1024;
 const DEFAULT_MAX_REJECTS = 10_000;
 
 /** Rows named in an error. */
@@ -100,8 +100,7 @@ export class RowBatches {
     const { unknownFields, valueMisfits } = this.#options;
     const policy = fault.about === "field" ? unknownFields : fault.about === "value" ? valueMisfits : "reject";
     if (policy === "misfit") throw new SchemaMisfit(line, fault.reason);
-    this.root.truncate(this.root.length);
-    this.#ignoredInRow.length = 0;
+    this.rollBack();
     if (this.rejects.length >= this.#maxRejects) {
       const rows = this.rejects
         .slice(0, NAMED_ROWS)
@@ -114,6 +113,12 @@ export class RowBatches {
       );
     }
     this.rejects.push({ line, code: fault.code, reason: fault.reason, raw });
+  }
+
+  /** Removes what the row being read has left in the columns. */
+  rollBack(): void {
+    this.root.truncate(this.root.length);
+    this.#ignoredInRow.length = 0;
   }
 
   /** Makes a batch of the rows so far. */

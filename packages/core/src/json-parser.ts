@@ -1,0 +1,82 @@
+/** JSON and NDJSON bytes → record batches. */
+
+import type { RecordBatch } from "./columns.js";
+import type { Reject } from "./errors.js";
+import { JsonRows } from "./json-rows.js";
+import { JsonSplitter, NdjsonSplitter } from "./json-splitter.js";
+import type { Parser, TextParserOptions } from "./parser.js";
+import { MAX_ROW_BYTES, RowBatches, RowFault } from "./row-batches.js";
+import { Utf8Reader } from "./text-encoding.js";
+import { rawText } from "./utf8.js";
+
+/**
+ * A parser of NDJSON (`format: "ndjson"`) and JSON (`format: "json"`).
+ *
+ * - RFC 8259, strictly. What is wrong within a row makes it a reject `bad_json`; what is wrong between the rows of a
+ *   JSON array, or not UTF-8, is an error of the whole input. A byte-order mark is dropped.
+ * - NDJSON that begins with `[` is read as JSON.
+ * - A key goes to the column of its name, whatever its case; two spellings in one row are a reject `duplicate_key`.
+ *   Of a key that is repeated the last value counts. The empty key is the column `_empty`.
+ * - A missing key is null; a row without a value that may not be null is a reject `missing_value`.
+ * - Numbers fit a type that holds them exactly; fractions are rounded to the nearest float. A number beyond the range
+ *   of float64 is a reject `number_out_of_range`. Text is never a number and a number is never text.
+ * - Deeper than 100 levels is a reject `too_deep`, a line larger than 16 MiB one of `row_too_large`.
+ */
+export function createJsonParser(options: TextParserOptions): Parser<Uint8Array> {
+  return new JsonParser(options);
+}
+
+class JsonParser implements Parser<Uint8Array> {
+  readonly #batches: RowBatches;
+  readonly #splitter: NdjsonSplitter | JsonSplitter;
+  readonly #text: Utf8Reader;
+
+  constructor(options: TextParserOptions) {
+    this.#batches = new RowBatches(options);
+    const rows = new JsonRows(options, this.#batches);
+    const splitter = createSplitter(options.format, {
+      row: (bytes, start, end, line) => rows.row(bytes, start, end, line),
+      oversized: (bytes, line) => this.#batches.refuse(tooLarge(), line, rawText(bytes, 0, bytes.length)),
+    });
+    this.#splitter = splitter;
+    this.#text = new Utf8Reader({ sink: (utf8) => splitter.push(utf8), line: () => splitter.line });
+  }
+
+  push(input: Uint8Array): void {
+    this.#text.push(input);
+  }
+
+  end(): void {
+    this.#text.end();
+    this.#splitter.end();
+    this.#batches.flush();
+  }
+
+  take(): RecordBatch | undefined {
+    return this.#batches.take();
+  }
+
+  get rows(): number {
+    return this.#batches.rows;
+  }
+
+  get rejects(): readonly Reject[] {
+    return this.#batches.rejects;
+  }
+
+  get ignoredFields(): ReadonlyMap<string, number> {
+    return this.#batches.ignoredFields;
+  }
+}
+
+/** The splitter of a format. */
+export function createSplitter(
+  format: TextParserOptions["format"],
+  sink: ConstructorParameters<typeof JsonSplitter>[0],
+): NdjsonSplitter | JsonSplitter {
+  return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink);
+}
+
+export function tooLarge(): RowFault {
+  return new RowFault("form", "row_too_large", `is larger than ${MAX_ROW_BYTES} bytes`);
+}
