@@ -365,15 +365,16 @@ function readBound(leaf: Leaf, bytes: Uint8Array | undefined): BoundValue | unde
       if (bytes.length !== 8) return undefined;
       return type.kind === "uint64" ? view.getBigUint64(0, true) : view.getBigInt64(0, true) * leaf.factor;
     case PhysicalType.float:
-      return bytes.length === 4 ? notNaN(view.getFloat32(0, true)) : undefined;
+      return bytes.length === 4 ? floatBound(view.getFloat32(0, true)) : undefined;
     case PhysicalType.double:
-      return bytes.length === 8 ? notNaN(view.getFloat64(0, true)) : undefined;
+      return bytes.length === 8 ? floatBound(view.getFloat64(0, true)) : undefined;
     default:
       if (type.kind !== "decimal") return bytes.slice();
       return bytes.length > 0 && bytes.length <= 32 ? bigEndian(bytes) : undefined;
   }
 }
 
-function notNaN(value: number): number | undefined {
-  return Number.isNaN(value) ? undefined : value;
+/** NaN is no bound; −0 is 0. */
+function floatBound(value: number): number | undefined {
+  return Number.isNaN(value) ? undefined : value + 0;
 }

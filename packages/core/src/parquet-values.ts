@@ -398,7 +398,8 @@ function floatBounds(values: Float32Array | Float64Array, start: number, end: nu
     if (!Number.isNaN(value)) count++;
   }
   const hasNaN = count < end - start;
-  return count === 0 ? { ...NO_BOUNDS, hasNaN } : exact(min, max, count, hasNaN);
+  // Adding 0 makes −0 plain 0: which of the two is written is decided there.
+  return count === 0 ? { ...NO_BOUNDS, hasNaN } : exact(min + 0, max + 0, count, hasNaN);
 }
 
 /** The same bytes as doubles; copied where they do not lie on an eight-byte boundary. */
