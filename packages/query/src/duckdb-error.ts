@@ -1,0 +1,192 @@
+/** DuckDB's errors as ours. */
+
+import { type EiderError, InvalidInputError, LimitError, QueryError } from "@eider/core";
+
+/** What `errors_as_json` gives, and what can be read from a message without it. */
+export interface DuckDBError {
+  /** DuckDB's word: `Parser`, `Binder`, `Catalog`, `Conversion`, `IO`, … */
+  readonly type: string;
+  readonly message: string;
+  /** Bytes of UTF-8 into the SQL. */
+  readonly position: number | undefined;
+  readonly subtype: string | undefined;
+  /** For missing entries: `Table`, `Scalar Function`, … and its name. */
+  readonly entryType: string | undefined;
+  readonly name: string | undefined;
+}
+
+export function readDuckDBError(error: unknown): DuckDBError {
+  const text = error instanceof Error ? error.message : String(error);
+  const start = text.indexOf('{"exception_type"');
+  if (start >= 0) {
+    try {
+      const fields = JSON.parse(text.slice(start)) as Record<string, string | undefined>;
+      const position = Number(fields.position);
+      return {
+        type: fields.exception_type ?? "",
+        message: fields.exception_message ?? "",
+        position: fields.position !== undefined && Number.isSafeInteger(position) ? position : undefined,
+        subtype: fields.error_subtype,
+        entryType: fields.type,
+        name: fields.name,
+      };
+    } catch {
+      // Not JSON after all: the text says what there is to say.
+    }
+  }
+  const plain = /^(?:(\w[\w ]*?) Error: )?([\s\S]*)$/.exec(text);
+  return {
+    type: plain?.[1] ?? "",
+    message: plain?.[2] ?? text,
+    position: undefined,
+    subtype: undefined,
+    entryType: undefined,
+    name: undefined,
+  };
+}
+
+export interface ErrorContext {
+  /** The user's SQL. */
+  readonly sql: string;
+  /** Character offset in the user's SQL from a byte offset in what DuckDB was given. */
+  readonly positionOf: (byteOffset: number) => number | undefined;
+  /** Names of all tables at the snapshot, for suggestions. */
+  readonly tables: readonly string[];
+  /** Words of ours that DuckDB may mention, with what to say instead. */
+  readonly hidden: ReadonlyMap<string, string>;
+}
+
+/** The error for the user. Errors about files come out as `sql_error`: see `file-check.ts`. */
+export function toQueryError(error: DuckDBError, context: ErrorContext, cause: unknown): EiderError {
+  const position = error.position === undefined ? undefined : context.positionOf(error.position);
+  let message = error.message.trim();
+  for (const [word, instead] of context.hidden) message = message.replaceAll(word, instead);
+  const make = (code: string, text: string, subject?: string): QueryError =>
+    new QueryError(code, text, {
+      cause,
+      ...(position !== undefined && { position }),
+      ...(subject !== undefined && { subject }),
+    });
+  switch (error.type) {
+    case "Parser":
+      return make("syntax_error", message);
+    case "Catalog":
+      return missingEntry(error, message, context, make);
+    case "Binder": {
+      if (error.subtype === "COLUMN_NOT_FOUND" || /does not have a column named|Referenced column/.test(message)) {
+        return make("unknown_column", message, error.name);
+      }
+      if (/^(Catalog|Referenced table) "/.test(message))
+        return unknownTable(/"(.*?)"/.exec(message)?.[1], context, make);
+      return make(isTypeProblem(error) ? "type_error" : "sql_error", message);
+    }
+    case "Conversion":
+    case "Mismatch Type":
+      return make("type_error", withoutValues(message, context.sql));
+    case "Out of Range":
+      return make("out_of_range", withoutValues(message, context.sql));
+    case "Out of Memory":
+      return new LimitError(
+        "out_of_memory",
+        `the query needs more than its memory: raise memoryBytes, lower threads, or read less at once (${firstLine(message)})`,
+        { cause },
+      );
+    case "Interrupt":
+    case "INTERRUPT":
+      return make("interrupted", "the query was interrupted");
+    case "Missing Extension":
+      return make("missing_extension", `${firstLine(message)} (extensions are not downloaded)`);
+    case "Invalid Input":
+      return make("sql_error", message);
+    default:
+      return make("sql_error", message || "DuckDB failed without saying why");
+  }
+}
+
+type Make = (code: string, text: string, subject?: string) => QueryError;
+
+function missingEntry(error: DuckDBError, message: string, context: ErrorContext, make: Make): QueryError {
+  const name = error.name ?? /with name "?(.*?)"? does not exist/.exec(message)?.[1];
+  const isTable = error.entryType === undefined ? /^Table with name/.test(message) : error.entryType === "Table";
+  if (isTable) return unknownTable(name, context, make);
+  if (error.entryType?.includes("Function")) return make("unknown_function", message, name);
+  return make("sql_error", message, name);
+}
+
+function unknownTable(name: string | undefined, context: ErrorContext, make: Make): QueryError {
+  return make("unknown_table", unknownTableMessage(name ?? "", context.tables), name);
+}
+
+/** Names the tables most like the one asked for. */
+export function unknownTableMessage(name: string, tables: readonly string[]): string {
+  const close = closestNames(name, tables);
+  const hint =
+    tables.length === 0
+      ? "the lake has no table at this snapshot"
+      : close.length > 0
+        ? `did you mean ${close.map((n) => JSON.stringify(n)).join(" or ")}?`
+        : `there are ${tables.length} tables, see SHOW ALL TABLES`;
+  return `there is no table ${JSON.stringify(name)}: ${hint}`;
+}
+
+function closestNames(name: string, tables: readonly string[]): string[] {
+  const wanted = name.toLowerCase();
+  const last = wanted.slice(wanted.lastIndexOf(".") + 1);
+  return tables
+    .map((table) => {
+      const own = table.toLowerCase();
+      const distance = Math.min(editDistance(wanted, own), editDistance(last, own.slice(own.lastIndexOf(".") + 1)));
+      return { table, distance };
+    })
+    .filter(({ distance }) => distance <= Math.max(2, wanted.length / 3) || tables.length <= 3)
+    .sort((a, b) => a.distance - b.distance || (a.table < b.table ? -1 : 1))
+    .slice(0, 3)
+    .map(({ table }) => table);
+}
+
+/** Levenshtein's distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+function isTypeProblem(error: DuckDBError): boolean {
+  return (
+    error.subtype === "NO_MATCHING_FUNCTION" || /Cannot (compare|mix|cast|combine)|type mismatch/i.test(error.message)
+  );
+}
+
+/** Cuts out what a row held: quoted texts and numbers that the user's SQL does not contain. */
+function withoutValues(message: string, sql: string): string {
+  const hide = (all: string, inner: string): string =>
+    inner === "" || sql.includes(inner) ? all : all.replace(inner, "…");
+  return message
+    .replace(/'((?:[^'])*)'/g, hide)
+    .replace(/"((?:[^"\\]|\\.)*)"/g, hide)
+    .replace(/(?<![\w.])-?(\d[\d.]*(?:e[+-]?\d+)?)(?![\w])/gi, hide);
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0]!;
+}
+
+/** For a failed import: the file, not an SQL text, is at fault. */
+export function toImportError(error: unknown, path: string): EiderError {
+  const { type, message } = readDuckDBError(error);
+  if (type === "Out of Memory") {
+    return new LimitError("out_of_memory", `a row group of ${path} needs more memory than an import has`, {
+      cause: error,
+    });
+  }
+  return new InvalidInputError("bad_parquet", `${path} cannot be read as Parquet: ${firstLine(message)}`, {
+    cause: error,
+    subject: path,
+  });
+}

@@ -1,0 +1,123 @@
+/** A query as an object: nothing runs until it is used, and each use is a run of its own. */
+
+import { concatBatches, type RecordBatch, toArrowIPC, toArrowTable } from "@eider/core";
+import type { QueryEngine, RunningQuery } from "./engine.js";
+import type { Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
+import type { SqlInput } from "./sql.js";
+import { resultRows } from "./values.js";
+
+/** Rows of the batches that `batches()` gives, but for the last. A multiple of DuckDB's 2048. */
+const BATCH_ROWS = 61_440;
+
+export class EngineQuery<R> implements Query<R> {
+  readonly #engine: () => Promise<QueryEngine>;
+  readonly #input: SqlInput;
+  readonly #options: QueryOptions;
+  #stats: QueryStats | undefined;
+
+  constructor(engine: () => Promise<QueryEngine>, input: SqlInput, options: QueryOptions) {
+    this.#engine = engine;
+    this.#input = input;
+    this.#options = options;
+  }
+
+  get stats(): QueryStats | undefined {
+    return this.#stats;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a query is awaited.
+  then<A = R[], B = never>(
+    onFulfilled?: ((rows: R[]) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#all().then(onFulfilled, onRejected);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<R> {
+    const running = await this.#start("stream");
+    for await (const batch of this.#chunks(running)) yield* this.#rows(running, batch);
+  }
+
+  async first(): Promise<R | undefined> {
+    for await (const row of this) return row;
+    return undefined;
+  }
+
+  async columns(): Promise<QueryColumn[]> {
+    return (await this.#engine()).columns(this.#input, this.#options);
+  }
+
+  async *batches(): AsyncGenerator<RecordBatch, void, undefined> {
+    const running = await this.#start("stream");
+    yield* joined(this.#chunks(running));
+  }
+
+  async arrow(): Promise<import("apache-arrow").Table> {
+    const running = await this.#start("all");
+    const batches: RecordBatch[] = [];
+    for await (const batch of joined(this.#chunks(running))) batches.push(batch);
+    return toArrowTable(batches, running.shape);
+  }
+
+  arrowIPC(): ReadableStream<Uint8Array> {
+    const bytes = this.#ipc();
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const { done, value } = await bytes.next();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+        cancel: async () => {
+          await bytes.return(undefined);
+        },
+      },
+      { highWaterMark: 1 },
+    );
+  }
+
+  async *#ipc(): AsyncGenerator<Uint8Array, void, undefined> {
+    const running = await this.#start("stream");
+    yield* toArrowIPC(running.shape, joined(this.#chunks(running)));
+  }
+
+  async #all(): Promise<R[]> {
+    const running = await this.#start("all");
+    const rows: R[] = [];
+    for await (const batch of this.#chunks(running)) for (const row of this.#rows(running, batch)) rows.push(row);
+    return rows;
+  }
+
+  async #start(mode: "stream" | "all"): Promise<RunningQuery> {
+    return (await this.#engine()).start(this.#input, this.#options, mode);
+  }
+
+  /** The chunks of a run; however the loop over them ends, the run is closed. */
+  async *#chunks(running: RunningQuery): AsyncGenerator<RecordBatch, void, undefined> {
+    try {
+      yield* running.chunks();
+      this.#stats = running.stats();
+    } finally {
+      await running.close();
+    }
+  }
+
+  #rows(running: RunningQuery, batch: RecordBatch): R[] {
+    return resultRows(batch, running.shape.shapes, this.#options.values ?? "exact") as R[];
+  }
+}
+
+/** Chunks put together to batches of a useful size. */
+async function* joined(chunks: AsyncIterable<RecordBatch>): AsyncGenerator<RecordBatch, void, undefined> {
+  let waiting: RecordBatch[] = [];
+  let rows = 0;
+  for await (const chunk of chunks) {
+    waiting.push(chunk);
+    rows += chunk.length;
+    if (rows < BATCH_ROWS) continue;
+    yield concatBatches(waiting);
+    waiting = [];
+    rows = 0;
+  }
+  if (rows > 0) yield concatBatches(waiting);
+}

@@ -1,0 +1,462 @@
+/** SQL over a lake: which tables a statement means, at which snapshot, from which files. */
+
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Catalog, ListedFile, TableInfo } from "@eider/catalog";
+import { parseTableName } from "@eider/catalog";
+import { CatalogError, EiderError, NotFoundError, QueryError, type RecordBatch } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+import { type ErrorContext, readDuckDBError, toQueryError, unknownTableMessage } from "./duckdb-error.js";
+import { EngineQuery } from "./engine-query.js";
+import { Interrupter } from "./interrupter.js";
+import { LocalFiles } from "./local-files.js";
+import { loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
+import { type BoundParameters, matchParameters } from "./parameters.js";
+import { ParquetImporter } from "./parquet-import.js";
+import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
+import { type ResultShape, Run } from "./run.js";
+import { Session, type SessionPlan, type TableView } from "./session.js";
+import { snapshotOf } from "./snapshot.js";
+import type { SqlInput } from "./sql.js";
+import { quoteName } from "./sql-tokens.js";
+import { parseStatement, type Statement, type TimeTravel } from "./statement.js";
+import { tableSql } from "./table-sql.js";
+import { TempFolder } from "./temp-folder.js";
+import { TextEdits } from "./text-edits.js";
+
+export interface EngineOptions {
+  readonly catalog: Catalog;
+  readonly store: ObjectStore;
+  /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
+  readonly memoryBytes?: number;
+  /** Default: one per core. */
+  readonly threads?: number;
+  /** Where local copies and spilled data go. Default: the system's folder for temporary files. */
+  readonly tempDir?: string;
+}
+
+/** A query in progress. */
+export interface RunningQuery {
+  readonly shape: ResultShape;
+  /** Once. Throws rather than end short. */
+  chunks(): AsyncGenerator<RecordBatch, void, undefined>;
+  /** After the last chunk. */
+  stats(): QueryStats;
+  /** Stops it where it is. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** Idle sessions kept for the next query over the same tables at the same snapshot. */
+const IDLE_SESSIONS = 4;
+
+/** Views kept as text, so that a repeated query asks the catalog for no files. */
+const CACHED_VIEWS = 256;
+
+/** What the catalog says about a table at a snapshot. It never changes. */
+interface ResolvedTable {
+  readonly view: TableView;
+  readonly files: readonly ListedFile[];
+}
+
+interface Plan {
+  readonly snapshot: number;
+  readonly session: SessionPlan;
+  readonly files: readonly ListedFile[];
+  /** All names at the query's snapshot. */
+  readonly tables: readonly string[];
+  /** Snapshot of each `AT`, in the statement's order. */
+  readonly travels: readonly number[];
+}
+
+export class QueryEngine implements AsyncDisposable {
+  readonly #native: Native;
+  readonly #options: EngineOptions;
+  readonly #temp: TempFolder;
+  readonly #files: LocalFiles;
+  readonly #importer: ParquetImporter;
+  readonly #tables = new Map<string, Promise<ResolvedTable>>();
+  readonly #running = new Set<{ stop(reason: unknown): Promise<void> }>();
+  #idle: Session[] = [];
+  #instance: Promise<NativeDatabase>;
+  #closed: Promise<void> | undefined;
+
+  private constructor(native: Native, options: EngineOptions, temp: TempFolder) {
+    this.#native = native;
+    this.#options = options;
+    this.#temp = temp;
+    this.#files = new LocalFiles(options.store, temp);
+    this.#importer = new ParquetImporter(native, join(temp.path, "import"));
+    this.#instance = this.#openInstance();
+  }
+
+  /**
+   * Loads DuckDB and opens an instance of it.
+   * @throws CatalogError `native_module_missing`; StoreError `temp_folder`
+   */
+  static async open(options: EngineOptions): Promise<QueryEngine> {
+    const native = await loadNative();
+    const temp = await TempFolder.create(options.tempDir ?? tmpdir());
+    const engine = new QueryEngine(native, options, temp);
+    try {
+      await engine.#instance;
+      return engine;
+    } catch (error) {
+      await temp[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #openInstance(): Promise<NativeDatabase> {
+    const { memoryBytes, threads } = this.#options;
+    return openInstance(this.#native, {
+      spillDir: join(this.#temp.path, "spill"),
+      ...(memoryBytes !== undefined && { memoryBytes }),
+      ...(threads !== undefined && { threads }),
+    });
+  }
+
+  /** A query that runs when it is used. */
+  query<R>(input: SqlInput, options: QueryOptions = {}): Query<R> {
+    return new EngineQuery<R>(async () => this, input, options);
+  }
+
+  /**
+   * Starts a statement. `all` runs it to its end first, `stream` computes rows as they are read.
+   * @throws QueryError, NotFoundError `snapshot_not_found`, LimitError, CorruptionError, or the signal's reason
+   */
+  async start(input: SqlInput, options: QueryOptions, mode: "stream" | "all"): Promise<RunningQuery> {
+    const startedAt = performance.now();
+    const prepared = await this.#prepare(input, options);
+    const { run, plan } = prepared;
+    let rows = 0;
+    try {
+      const { shape, chunks } = await (mode === "all" ? run.materialize() : run.stream());
+      return {
+        shape,
+        async *chunks() {
+          for await (const chunk of chunks()) {
+            prepared.interrupter.throwIfStopped();
+            rows += chunk.length;
+            yield chunk;
+          }
+          prepared.finish();
+        },
+        stats: () => ({
+          snapshot: plan.snapshot,
+          filesConsidered: plan.files.length,
+          filesRead: plan.files.length,
+          elapsedMs: performance.now() - startedAt,
+          rows,
+        }),
+        close: prepared.close,
+      };
+    } catch (error) {
+      await prepared.close();
+      throw error;
+    }
+  }
+
+  /** Names and types of a statement's columns. */
+  async columns(input: SqlInput, options: QueryOptions): Promise<QueryColumn[]> {
+    const prepared = await this.#prepare(input, options);
+    try {
+      const columns = await prepared.run.describe();
+      prepared.finish();
+      return [...columns];
+    } finally {
+      await prepared.close();
+    }
+  }
+
+  /**
+   * The SELECT that plain DuckDB runs to read a table as `lake.sql` does.
+   * @throws NotFoundError `unknown_table`, `snapshot_not_found`
+   */
+  async filesSql(tableName: string, at?: number | string | Date): Promise<string> {
+    this.#assertOpen();
+    const snapshot = await snapshotOf(this.#options.catalog, at);
+    const tables = await this.#options.catalog.tables(snapshot);
+    const table = tables.find((t) => t.name.toLowerCase() === tableName.toLowerCase());
+    if (!table) {
+      const names = tables.map((t) => t.name);
+      throw new NotFoundError("unknown_table", unknownTableMessage(tableName, names), { subject: tableName });
+    }
+    return (await this.#resolve(table, snapshot)).view.sql;
+  }
+
+  /**
+   * A foreign Parquet file, decoded by DuckDB.
+   * @throws InvalidInputError `bad_parquet`, SchemaError
+   */
+  async openParquet(path: string): Promise<ParquetImport> {
+    this.#assertOpen();
+    return this.#importer.open(path);
+  }
+
+  /** Ends running queries with `engine_closed` and lets go of memory and temporary files. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      const reason = new QueryError("engine_closed", "the lake was closed while the query ran");
+      await Promise.allSettled([...this.#running].map((running) => running.stop(reason)));
+      for (const session of this.#idle.splice(0)) await session.close();
+      await this.#importer[Symbol.asyncDispose]();
+      this.#native.close_sync(await this.#instance);
+      await this.#temp[Symbol.asyncDispose]();
+    })();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new CatalogError("lake_closed", "the lake is closed: open it again");
+  }
+
+  /** Plans a statement and gives it a session. */
+  async #prepare(input: SqlInput, options: QueryOptions) {
+    this.#assertOpen();
+    const statement = parseStatement(input.text);
+    const values = matchParameters(statement.parameters, input.params);
+    const interrupter = new Interrupter(this.#native, options);
+    let session: Session | undefined;
+    let finished = false;
+    const planning = (async () => {
+      interrupter.throwIfStopped();
+      const plan = await this.#plan(statement, values, options);
+      interrupter.throwIfStopped();
+      const own = await this.#session(plan.session);
+      session = own;
+      const { sql, parameters, edits } = rewrite(statement, values, plan, own);
+      const run = new Run({
+        native: this.#native,
+        session: own,
+        interrupter,
+        sql,
+        nests: statement.nests,
+        parameters,
+        translate: (error, prefixBytes) => this.#translate(error, plan, own, statement, sql, edits, prefixBytes),
+      });
+      return { run, plan };
+    })();
+    const close = once(async () => {
+      await planning.catch(() => undefined);
+      interrupter[Symbol.dispose]();
+      await interrupter.idle();
+      if (session) await this.#giveBack(session, finished);
+      this.#running.delete(running);
+    });
+    const running = {
+      stop: (reason: unknown): Promise<void> => {
+        interrupter.stop(reason);
+        return close();
+      },
+    };
+    this.#running.add(running);
+    try {
+      const finish = (): void => {
+        finished = true;
+      };
+      return { ...(await planning), interrupter, close, finish };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  async #plan(statement: Statement, values: BoundParameters, options: QueryOptions): Promise<Plan> {
+    const { catalog } = this.#options;
+    const snapshot = await snapshotOf(catalog, options.at);
+    const all = await this.#listTables(snapshot);
+    const tables = all.map((table) => table.name);
+    const wanted = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
+    const main = await Promise.all(wanted.map((table) => this.#resolve(table, snapshot)));
+    const files = main.flatMap((table) => table.files);
+    const travels: number[] = [];
+    const others = new Map<number, TableView[]>();
+    for (const travel of statement.timeTravels) {
+      const at = await snapshotOf(catalog, travelTarget(travel, values));
+      travels.push(at);
+      const views = others.get(at) ?? [];
+      others.set(at, views);
+      const name = travel.path.join(".").toLowerCase();
+      const table = (await this.#listTables(at)).find((t) => sqlName(t.name).toLowerCase() === name);
+      if (!table) {
+        throw new QueryError(
+          "unknown_table",
+          `there is no table ${JSON.stringify(travel.path.join("."))} at snapshot ${at}`,
+          { position: travel.pathStart, subject: travel.path.join(".") },
+        );
+      }
+      if (views.some((view) => view.name === table.name)) continue;
+      const resolved = await this.#resolve(table, at);
+      views.push(resolved.view);
+      files.push(...resolved.files);
+    }
+    const keys = [...others].map(([at, views]) => `${at}:${views.map((view) => JSON.stringify(view.name)).join()}`);
+    const key = [`${snapshot}:${wanted.map((table) => table.id).join()}`, ...keys].join(";");
+    return { snapshot, tables, files, travels, session: { key, main: main.map((table) => table.view), others } };
+  }
+
+  async #listTables(snapshot: number): Promise<readonly TableInfo[]> {
+    return snapshot === 0 ? [] : this.#options.catalog.tables(snapshot);
+  }
+
+  #resolve(table: TableInfo, snapshot: number): Promise<ResolvedTable> {
+    const key = `${snapshot}:${table.id}`;
+    let resolved = this.#tables.get(key);
+    // Used last: kept longest.
+    this.#tables.delete(key);
+    resolved ??= (async () => {
+      const files = await this.#options.catalog.files(table.id, snapshot);
+      const paths = await this.#files.paths(files);
+      const sql = tableSql(
+        table.schema,
+        files.map((file, i) => ({ path: paths[i]!, rows: file.rows })),
+      );
+      return { view: { name: table.name, sql }, files };
+    })();
+    this.#tables.set(key, resolved);
+    resolved.catch(() => this.#tables.delete(key));
+    for (const oldest of this.#tables.keys()) {
+      if (this.#tables.size <= CACHED_VIEWS) break;
+      this.#tables.delete(oldest);
+    }
+    return resolved;
+  }
+
+  async #session(plan: SessionPlan): Promise<Session> {
+    const index = this.#idle.findIndex((session) => session.key === plan.key);
+    if (index >= 0) return this.#idle.splice(index, 1)[0]!;
+    return Session.open(this.#native, await this.#instance, plan);
+  }
+
+  async #giveBack(session: Session, finished: boolean): Promise<void> {
+    if (!finished || this.#closed) return session.close();
+    this.#idle.push(session);
+    if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
+  }
+
+  async #translate(
+    error: unknown,
+    plan: Plan,
+    session: Session,
+    statement: Statement,
+    sql: string,
+    edits: TextEdits,
+    prefixBytes: number,
+  ): Promise<never> {
+    if (error instanceof EiderError && !(error instanceof QueryError && error.code === "incomplete_result"))
+      throw error;
+    const read = readDuckDBError(error);
+    if (/^(INTERNAL|FATAL)$/i.test(read.type) || /database has been invalidated/.test(read.message))
+      this.#replaceInstance();
+    if (!HARMLESS.has(read.type)) {
+      const fault = await this.#files.findFault(plan.files, read.message);
+      if (fault) throw fault;
+    }
+    if (error instanceof EiderError) throw error;
+    const context: ErrorContext = {
+      sql: statement.text,
+      positionOf: (offset) => {
+        const position = charOffset(sql, offset - prefixBytes);
+        return position === undefined ? undefined : edits.originalPosition(position);
+      },
+      tables: plan.tables,
+      hidden: new Map([session.database, ...session.databases.values()].map((name) => [`${name}.`, ""])),
+    };
+    throw toQueryError(read, context, error);
+  }
+
+  /** After a fatal error an instance refuses everything. */
+  #replaceInstance(): void {
+    const old = this.#instance;
+    this.#instance = this.#openInstance();
+    this.#idle = [];
+    void old.then((database) => this.#native.close_sync(database)).catch(() => undefined);
+  }
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+/** Errors that say nothing about files. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  "Parser",
+  "Binder",
+  "Catalog",
+  "Conversion",
+  "Out of Range",
+  "Out of Memory",
+]);
+
+/** A table's name as a statement's tokens say it, without quotes. */
+function sqlName(table: string): string {
+  const { namespace, name } = parseTableName(table);
+  return namespace === undefined ? name : `${namespace}.${name}`;
+}
+
+function isNamed(table: string, names: ReadonlySet<string>): boolean {
+  const { namespace, name } = parseTableName(table);
+  if (names.has(table.toLowerCase())) return true;
+  return names.has(name.toLowerCase()) && (namespace === undefined || names.has(namespace.toLowerCase()));
+}
+
+function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
+  const { value, by } = travel;
+  const target = typeof value === "string" ? value : values.get(value.name);
+  const number = typeof target === "bigint" ? Number(target) : target;
+  if (by === "version") {
+    if (typeof number === "number") return number;
+    if (typeof number === "string" && /^\d+$/.test(number)) return Number(number);
+  } else if (typeof number === "string" || number instanceof Date) return number;
+  throw new QueryError(
+    "bad_snapshot",
+    by === "version"
+      ? "AT (VERSION => …) takes a snapshot's number"
+      : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
+    { position: travel.start },
+  );
+}
+
+/** The statement with `t AT (…)` as a table of that snapshot's database. */
+function rewrite(
+  statement: Statement,
+  values: BoundParameters,
+  plan: Plan,
+  session: Session,
+): { sql: string; parameters: BoundParameters; edits: TextEdits } {
+  const edits = new TextEdits(statement.text);
+  const { timeTravels } = statement;
+  timeTravels.forEach((travel, i) => {
+    const database = session.databases.get(plan.travels[i]!)!;
+    const schema = travel.path.length === 1 ? "main." : "";
+    edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
+    edits.replace(travel.start, travel.end, "");
+  });
+  const inTravel = (start: number): boolean => timeTravels.some((t) => start >= t.start && start < t.end);
+  const left = statement.parameters.filter((p) => !inTravel(p.start));
+  if (left.length === statement.parameters.length) return { sql: edits.apply(), parameters: values, edits };
+  // Positions without gaps are all that DuckDB takes, so what is left of them gets names.
+  const parameters = new Map<string, NonNullable<ReturnType<BoundParameters["get"]>> | null>();
+  statement.parameters.forEach((parameter, i) => {
+    if (inTravel(parameter.start)) return;
+    const name = parameter.name === "" ? String(i + 1) : parameter.name;
+    edits.replace(parameter.start, parameter.end, `$p${name}`);
+    parameters.set(`p${name}`, values.get(name)!);
+  });
+  return { sql: edits.apply(), parameters, edits };
+}
+
+/** Characters (UTF-16 units) before a byte offset of a text's UTF-8; undefined outside the text. */
+function charOffset(text: string, bytes: number): number | undefined {
+  if (bytes < 0) return undefined;
+  const encoded = Buffer.from(text);
+  return bytes > encoded.length ? undefined : encoded.toString("utf8", 0, bytes).length;
+}

@@ -1,0 +1,66 @@
+/**
+ * DuckDB's C API for Node, loaded on first use: a process that runs no SQL never loads the engine. The low-level
+ * bindings, because the vectors of a result are wanted as buffers, not as objects.
+ */
+
+import { CatalogError } from "@eider/core";
+
+export type Native = typeof import("@duckdb/node-bindings");
+export type NativeDatabase = Awaited<ReturnType<Native["open"]>>;
+export type NativeConnection = Awaited<ReturnType<Native["connect"]>>;
+export type NativeStatement = Awaited<ReturnType<Native["prepare"]>>;
+export type NativeResult = Awaited<ReturnType<Native["query"]>>;
+export type NativeChunk = ReturnType<Native["result_get_chunk"]>;
+export type NativeVector = ReturnType<Native["data_chunk_get_vector"]>;
+export type NativeType = ReturnType<Native["create_logical_type"]>;
+export type NativeValue = ReturnType<Native["create_null_value"]>;
+
+/** @throws CatalogError `native_module_missing` */
+export async function loadNative(): Promise<Native> {
+  try {
+    return (await import("@duckdb/node-bindings")).default;
+  } catch (cause) {
+    throw new CatalogError(
+      "native_module_missing",
+      `DuckDB's native module for ${process.platform}-${process.arch} cannot be loaded: install the dependencies on this ` +
+        "machine (npm ci, without --omit=optional), and keep @duckdb/node-bindings external when bundling",
+      { cause, subject: "@duckdb/node-bindings" },
+    );
+  }
+}
+
+export interface InstanceSettings {
+  /** Bytes. Default: DuckDB's, 80% of the machine's memory. */
+  readonly memoryBytes?: number;
+  /** Default: one per core. */
+  readonly threads?: number;
+  /** Where sorts, joins and aggregates spill. Made on first use by DuckDB. */
+  readonly spillDir: string;
+}
+
+/** A DuckDB instance of its own. Memory, threads and the settings below hold for all its connections. */
+export async function openInstance(native: Native, settings: InstanceSettings): Promise<NativeDatabase> {
+  const config = native.create_config();
+  const set = (name: string, value: string | number): void => native.set_config(config, name, String(value));
+  if (settings.memoryBytes !== undefined) set("memory_limit", `${Math.max(1, Math.floor(settings.memoryBytes))}B`);
+  if (settings.threads !== undefined) set("threads", settings.threads);
+  set("temp_directory", settings.spillDir);
+  set("preserve_insertion_order", "true");
+  // Nothing is downloaded behind the user's back, and no file of the user's home folder changes what a query means.
+  set("autoinstall_known_extensions", "false");
+  set("autoload_known_extensions", "false");
+  set("allow_persistent_secrets", "false");
+  // The base database's name is in the way of a namespace called like it ("memory" by default).
+  const database = await native.open(":memory:_eider", config);
+  const connection = await native.connect(database);
+  try {
+    await native.query(connection, "SET GLOBAL TimeZone = 'UTC'");
+    // Data files never change, so their footers may be kept.
+    await native.query(connection, "SET GLOBAL parquet_metadata_cache = true");
+    // Gives an error's kind and position as data.
+    await native.query(connection, "SET GLOBAL errors_as_json = true");
+  } finally {
+    native.disconnect_sync(connection);
+  }
+  return database;
+}

@@ -1,0 +1,108 @@
+/**
+ * A connection that sees the tables of one plan under their natural names: each snapshot is an in-memory database of
+ * views, attached for this connection's use. Measured: connect, attach, one view and `USE` take about 1 ms together.
+ */
+
+import { parseTableName } from "@eider/catalog";
+import type { Native, NativeConnection, NativeDatabase, NativeResult, NativeStatement } from "./native.js";
+import { quoteName } from "./sql-tokens.js";
+
+export interface TableView {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** What a session shows: the tables of the query's own snapshot, and of those that `AT` names. */
+export interface SessionPlan {
+  /** Equal keys show equal tables. */
+  readonly key: string;
+  readonly main: readonly TableView[];
+  readonly others: ReadonlyMap<number, readonly TableView[]>;
+}
+
+/** The base database's name; see `openInstance`. */
+const BASE = "_eider";
+
+let lastNumber = 0;
+
+export class Session {
+  readonly key: string;
+  readonly #native: Native;
+  readonly connection: NativeConnection;
+  /** Database of the query's own snapshot. */
+  readonly database: string;
+  /** Databases by snapshot, for `AT`. */
+  readonly databases: ReadonlyMap<number, string>;
+
+  private constructor(native: Native, connection: NativeConnection, plan: SessionPlan) {
+    this.#native = native;
+    this.connection = connection;
+    this.key = plan.key;
+    // A name that no namespace or table is likely to have: DuckDB calls `a.b` ambiguous when `a` is both.
+    const prefix = `${BASE}_${++lastNumber}`;
+    this.database = prefix;
+    this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
+  }
+
+  static async open(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {
+    const session = new Session(native, await native.connect(instance), plan);
+    try {
+      await session.#attach(session.database, plan.main);
+      for (const [snapshot, database] of session.databases) await session.#attach(database, plan.others.get(snapshot)!);
+      await session.run(`USE ${session.database}`);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  async #attach(database: string, views: readonly TableView[]): Promise<void> {
+    await this.run(`ATTACH ':memory:' AS ${database}`);
+    const namespaces = new Set<string>();
+    for (const view of views) {
+      const { namespace, name } = parseTableName(view.name);
+      const schema = `${database}.${quoteName(namespace ?? "main")}`;
+      if (namespace !== undefined && !namespaces.has(namespace.toLowerCase())) {
+        namespaces.add(namespace.toLowerCase());
+        await this.run(`CREATE SCHEMA ${schema}`);
+      }
+      await this.run(`CREATE VIEW ${schema}.${quoteName(name)} AS ${view.sql}`);
+    }
+  }
+
+  run(sql: string): Promise<NativeResult> {
+    return this.#native.query(this.connection, sql);
+  }
+
+  /**
+   * Prepares one statement. A `PIVOT` that finds its columns in the data is several to DuckDB: all but the last are run.
+   */
+  async prepare(sql: string): Promise<NativeStatement> {
+    if (!/pivot/i.test(sql)) return this.#native.prepare(this.connection, sql);
+    const { extracted_statements: all, statement_count: count } = await this.#native.extract_statements(
+      this.connection,
+      sql,
+    );
+    for (let i = 0; i < count - 1; i++) {
+      const helper = await this.#native.prepare_extracted_statement(this.connection, all, i);
+      await this.#native.execute_prepared(helper);
+    }
+    return this.#native.prepare_extracted_statement(this.connection, all, Math.max(0, count - 1));
+  }
+
+  /** Ends whatever still runs on the connection, and lets go of it. */
+  async close(): Promise<void> {
+    try {
+      // Another statement ends a stream that was not read to its end.
+      await this.run(`USE ${BASE}`);
+      for (const database of [this.database, ...this.databases.values()]) {
+        await this.run(`DETACH DATABASE IF EXISTS ${database}`);
+      }
+    } catch {
+      // An instance that had a fatal error takes no more statements; nothing of it is used again.
+    } finally {
+      this.#native.disconnect_sync(this.connection);
+    }
+  }
+}

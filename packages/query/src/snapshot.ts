@@ -1,0 +1,36 @@
+/** Which snapshot is meant. */
+
+import type { Catalog } from "@eider/catalog";
+import { QueryError } from "@eider/core";
+
+/** `2031-02-03`, `2031-02-03 04:05`, `2031-02-03T04:05:06.789012Z`, `…+09:00`. Without a zone it is UTC. */
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
+
+/**
+ * Number of the snapshot: the head by default, a number (or digits) itself, for an instant the last one up to it.
+ * @throws QueryError `bad_snapshot`; NotFoundError `snapshot_not_found`
+ */
+export async function snapshotOf(catalog: Catalog, at: number | string | Date | undefined): Promise<number> {
+  if (at === undefined) return (await catalog.head()).snapshot;
+  if (typeof at === "string") return catalog.resolveSnapshot(/^\d+$/.test(at) ? Number(at) : toDate(at));
+  const valid = typeof at === "number" ? Number.isSafeInteger(at) && at >= 0 : !Number.isNaN(at.getTime());
+  if (!valid) throw new QueryError("bad_snapshot", `${String(at)} is neither a snapshot's number nor an instant`);
+  return catalog.resolveSnapshot(at);
+}
+
+function toDate(text: string): Date {
+  const m = INSTANT.exec(text.trim());
+  const fail = (): never => {
+    throw new QueryError(
+      "bad_snapshot",
+      `${JSON.stringify(text)} is no instant: write it like 2031-02-03T04:05:06Z (UTC where no zone is given)`,
+    );
+  };
+  if (!m) return fail();
+  const [, day, minutes = "00:00", seconds = "00", fraction = "", zone = "Z"] = m;
+  // Snapshots have whole milliseconds: what is finer changes nothing.
+  const millis = fraction.slice(0, 3).padEnd(3, "0");
+  const offset = zone.toUpperCase() === "Z" ? "Z" : `${zone.slice(0, 3)}:${zone.slice(3).replace(":", "") || "00"}`;
+  const date = new Date(`${day}T${minutes}:${seconds}.${millis}${offset}`);
+  return Number.isNaN(date.getTime()) ? fail() : date;
+}

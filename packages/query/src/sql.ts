@@ -1,0 +1,52 @@
+/** `lake.sql`: the ways to write a statement and its values. */
+
+import { InvalidInputError } from "@eider/core";
+import type { QueryEngine } from "./engine.js";
+import { EngineQuery } from "./engine-query.js";
+import type { ParameterValues } from "./parameters.js";
+import type { Query, QueryOptions, Sql } from "./query.js";
+
+export interface SqlInput {
+  readonly text: string;
+  readonly params: ParameterValues;
+}
+
+/** The `sql` function over an engine that is opened when a query first runs. */
+export function makeSql(engine: () => Promise<QueryEngine>, options: QueryOptions = {}): Sql {
+  return (<R>(first: unknown, ...rest: readonly unknown[]): Query<R> =>
+    new EngineQuery<R>(engine, toInput(first, rest), options)) as Sql;
+}
+
+function toInput(first: unknown, rest: readonly unknown[]): SqlInput {
+  if (isTemplate(first)) return { text: templateText(first), params: rest };
+  if (typeof first === "string") return { text: first, params: (rest[0] ?? []) as ParameterValues };
+  if (typeof first === "object" && first !== null && typeof (first as { sql?: unknown }).sql === "string") {
+    const { sql, parameters, params } = first as {
+      sql: string;
+      parameters?: readonly unknown[];
+      params?: readonly unknown[];
+    };
+    return { text: sql, params: parameters ?? params ?? [] };
+  }
+  throw new InvalidInputError(
+    "bad_query",
+    "sql takes a template, a text with its values, or an object { sql, parameters }",
+  );
+}
+
+function isTemplate(value: unknown): value is TemplateStringsArray {
+  return Array.isArray(value) && Array.isArray((value as { raw?: unknown }).raw);
+}
+
+/** Values become `$1`, `$2`, …, kept apart from words and digits beside them. */
+function templateText(strings: TemplateStringsArray): string {
+  let text = "";
+  for (let i = 0; i < strings.length; i++) {
+    // Text with an invalid escape has no cooked form.
+    const part = strings[i] ?? strings.raw[i]!;
+    if (i > 0)
+      text += `${/[\w$\u0080-\uffff]$/.test(text) ? " " : ""}$${i}${/^[\w$\u0080-\uffff]/.test(part) ? " " : ""}`;
+    text += part;
+  }
+  return text;
+}

@@ -1,0 +1,57 @@
+/** A table at a snapshot as a SELECT that plain DuckDB runs. */
+
+import { duckdbType, type Field, InvalidInputError, type Schema, storedType } from "@eider/core";
+import { quoteName, quoteText } from "./sql-tokens.js";
+
+export interface SourceFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly rows: number;
+}
+
+/**
+ * Columns come by field id, so files of every schema version read alike: renamed, widened and later added columns too.
+ * Columns of unknown type are `NULL::VARCHAR`. A table without files gives no rows, with its columns and types.
+ * `hive_partitioning=false`: what stands in a path is never a value.
+ */
+export function tableSql(schema: Schema, files: readonly SourceFile[]): string {
+  const columns = schema.fields.map((field) => ({ field, type: storedType(field.type) }));
+  const nullColumn = (field: Field): string =>
+    `NULL::${duckdbType(storedType(field.type) ?? { kind: "unknown" })} AS ${quoteName(field.name)}`;
+  if (files.length === 0) {
+    return `SELECT ${columns.map(({ field }) => nullColumn(field)).join(", ") || "NULL"} WHERE false`;
+  }
+  const stored = columns.flatMap(({ field, type }) => (type ? [{ field, type }] : []));
+  if (stored.length === 0) {
+    const rows = files.reduce((sum, file) => sum + file.rows, 0);
+    return `SELECT ${columns.map(({ field }) => nullColumn(field)).join(", ") || "NULL"} FROM range(${rows})`;
+  }
+  const selected =
+    stored.length === columns.length
+      ? "*"
+      : columns.map(({ field, type }) => (type ? quoteName(field.name) : nullColumn(field))).join(", ");
+  const paths = files.map((file) => `  ${quoteText(literalPath(file.path))}`).join(",\n");
+  const fields = stored
+    .map(
+      ({ field, type }) =>
+        `  ${field.id}: {name: ${quoteText(field.name)}, type: ${quoteText(duckdbType(type))}, default_value: NULL}`,
+    )
+    .join(",\n");
+  return `SELECT ${selected} FROM read_parquet([\n${paths}\n], hive_partitioning=false, schema=MAP{\n${fields}\n})`;
+}
+
+/**
+ * A path for DuckDB's file lists, which are globs: each special character becomes a class of itself.
+ * @throws InvalidInputError `unreadable_path`
+ */
+export function literalPath(path: string, platform: NodeJS.Platform = process.platform): string {
+  const portable = platform === "win32" ? path.replaceAll("\\", "/") : path;
+  const literal = portable.replace(/[[*?]/g, "[$&]");
+  // In a glob, but not in a plain path, DuckDB takes a backslash for an escape, and has no way to write the character.
+  if (literal !== portable && portable.includes("\\")) {
+    throw new InvalidInputError("unreadable_path", `DuckDB cannot name a path with a backslash beside [ * ?: ${path}`, {
+      subject: path,
+    });
+  }
+  return literal;
+}
