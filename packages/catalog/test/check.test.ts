@@ -1,0 +1,251 @@
+import { describe, expect, it } from "vitest";
+import { apply } from "../src/apply.js";
+import type { Draft, Operation } from "../src/catalog.js";
+import { check, type Verdict } from "../src/check.js";
+import { append, create, dataFile, draft, SCHEMA, statistics } from "./fixtures.js";
+import { MemoryState } from "./memory-state.js";
+
+/** A state after these entries, one per list. */
+function stateAfter(...entries: Operation[][]): MemoryState {
+  const state = new MemoryState();
+  for (const operations of entries) {
+    const { n, id, floor } = state.head();
+    expect(check(state, { operations })).toEqual({ status: "apply" });
+    state.apply(
+      apply(state, {
+        lake: "l",
+        n: n + 1,
+        id: `e${n + 1}`,
+        prev: id,
+        writer: "w",
+        host: "h",
+        time: 1000 * (n + 1),
+        floor: operations.reduce((f, op) => (op.op === "floor" ? op.floor : f), floor),
+        meta: {},
+        operations,
+      }),
+    );
+  }
+  return state;
+}
+
+/** What a verdict says, without its sentence. */
+function shortly(verdict: Verdict): string {
+  switch (verdict.status) {
+    case "stale":
+      return `stale ${verdict.reason}`;
+    case "invalid":
+    case "conflict":
+      return `${verdict.status} ${verdict.code}`;
+    default:
+      return verdict.status;
+  }
+}
+
+const evolve = (table: string, version: number, lastFieldId = 3): Operation => ({
+  op: "schema",
+  table,
+  version,
+  schema: { fields: [...SCHEMA.fields, { id: 3, name: "x", type: { kind: "float64" }, nullable: true }] },
+  lastFieldId,
+});
+
+describe("check", () => {
+  const lake = (): MemoryState =>
+    stateAfter(
+      [create("t1", "Events"), append("t1", "b-1", ["k1"])], // 1
+      [append("t1", "b-2", ["k2"])], // 2
+      [create("t2", "old"), append("t2", "x", ["k3"])], // 3
+      [{ op: "drop", table: "t2" }], // 4
+      [append("t1", "m-1", ["k4"]), append("t1", "m-2", [])], // 5
+      [{ op: "floor", floor: 2 }], // 6
+    );
+
+  it.each<[string, string, Draft]>([
+    ["new batch", "apply", draft(append("t1", "b-3", ["n"], { files: [dataFile("n", { base: 6 })] }))],
+    ["batch without rows", "apply", draft(append("t1", "b-3", []))],
+    ["same batch again", "duplicate", draft(append("t1", "b-1", ["other-key"]))],
+    ["same batch, other content", "conflict batch_conflict", draft(append("t1", "b-1", ["n"], { hash: "rows:other" }))],
+    ["same batch id, other table", "apply", draft(create("t3", "third"), append("t3", "b-1", []))],
+    // The retry of an append is answered whatever else has changed since: dedupe comes first.
+    ["duplicate, although the schema moved", "duplicate", draft(append("t1", "b-1", ["n"], { schemaVersion: 9 }))],
+    ["duplicate, although below the floor", "duplicate", draft(append("t1", "b-2", ["n"]))],
+    ["duplicate, although the table is gone", "duplicate", draft(append("t2", "x", ["n"]))],
+    [
+      "duplicate, although another snapshot was expected",
+      "duplicate",
+      { ...draft(append("t1", "b-2", [])), expectSnapshot: 1 },
+    ],
+    [
+      "duplicate together with a schema",
+      "duplicate",
+      draft(evolve("t1", 2), append("t1", "b-1", [], { schemaVersion: 2 })),
+    ],
+    [
+      "conflict, although the table is gone",
+      "conflict batch_conflict",
+      draft(append("t2", "x", ["n"], { hash: "rows:y" })),
+    ],
+    ["transaction again", "duplicate", draft(append("t1", "m-1", ["n"]), append("t1", "m-2", []))],
+    ["half a transaction again", "duplicate", draft(append("t1", "m-2", []))],
+    ["known and new", "conflict transaction_conflict", draft(append("t1", "m-1", ["n"]), append("t1", "m-3", []))],
+    ["of two snapshots", "conflict transaction_conflict", draft(append("t1", "b-1", ["n"]), append("t1", "m-2", []))],
+    [
+      "known, and one with other content",
+      "conflict batch_conflict",
+      draft(append("t1", "b-1", []), append("t1", "b-2", [], { hash: "rows:z" })),
+    ],
+
+    ["expected snapshot", "apply", { ...draft(append("t1", "b-3", [])), expectSnapshot: 6 }],
+    ["another expected snapshot", "stale snapshot", { ...draft(append("t1", "b-3", [])), expectSnapshot: 5 }],
+
+    ["append to an unknown table", "stale table_missing", draft(append("t9", "b", []))],
+    ["append to a dropped table", "stale table_missing", draft(append("t2", "b", []))],
+    ["append for an older schema", "stale schema", draft(evolve("t1", 2), append("t1", "b", []))],
+    ["append for the draft's own schema", "apply", draft(evolve("t1", 2), append("t1", "b", [], { schemaVersion: 2 }))],
+    ["append for a newer schema", "stale schema", draft(append("t1", "b", [], { schemaVersion: 2 }))],
+    ["append before its table is created", "stale table_missing", draft(append("t3", "b", []), create("t3", "third"))],
+
+    ["name that exists", "stale table_exists", draft(create("t3", "Events"))],
+    ["name that differs by case", "stale table_exists", draft(create("t3", "eVENTS"))],
+    ["name of a dropped table", "apply", draft(create("t3", "old"))],
+    ["name dropped in the same draft", "apply", draft({ op: "drop", table: "t1" }, create("t3", "events"))],
+    ["same name twice", "stale table_exists", draft(create("t3", "n"), create("t4", "N"))],
+    ["table id that exists", "stale table_exists", draft(create("t1", "new"))],
+    ["table id of a dropped table", "stale table_exists", draft(create("t2", "new"))],
+    [
+      "folder of a dropped table, other case",
+      "stale table_exists",
+      draft(create("t3", "n", { create: { name: "n", folder: "OLD-t2", partitionBy: [], orderBy: [] } })),
+    ],
+
+    ["next schema version", "apply", draft(evolve("t1", 2))],
+    ["two schema versions", "apply", draft(evolve("t1", 2), evolve("t1", 3))],
+    ["schema version that exists", "stale schema", draft(evolve("t1", 1))],
+    ["schema version too far", "stale schema", draft(evolve("t1", 3))],
+    ["schema of a dropped table", "stale table_missing", draft(evolve("t2", 2))],
+    ["field ids that fall", "invalid bad_schema", draft(evolve("t1", 2, 1))],
+
+    ["drop", "apply", draft({ op: "drop", table: "t1" })],
+    ["drop twice", "stale table_missing", draft({ op: "drop", table: "t1" }, { op: "drop", table: "t1" })],
+    ["drop of a dropped table", "stale table_missing", draft({ op: "drop", table: "t2" })],
+    ["append after the drop", "stale table_missing", draft({ op: "drop", table: "t1" }, append("t1", "b", []))],
+
+    ["staged at the floor", "apply", draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 2 })] }))],
+    ["staged below the floor", "stale floor", draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 1 })] }))],
+    [
+      "staged below the draft's own floor",
+      "stale floor",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 2 })] }), { op: "floor", floor: 3 }),
+    ],
+    [
+      "staged in the future",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 7 })] })),
+    ],
+    ["floor raised to the head", "apply", draft({ op: "floor", floor: 6 })],
+    ["floor as it is", "stale floor", draft({ op: "floor", floor: 2 })],
+    ["floor beyond the head", "invalid bad_floor", draft({ op: "floor", floor: 7 })],
+
+    ["key of a live file", "invalid bad_file", draft(append("t1", "b", ["k1"]))],
+    ["key of a dropped table's file", "invalid bad_file", draft(append("t1", "b", ["k3"]))],
+    [
+      "same key twice",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 6 })] }), append("t1", "c", ["n"])),
+    ],
+    ["rows that do not add up", "invalid bad_batch", draft(append("t1", "b", [], { rows: 1 }))],
+    [
+      "partition of an unpartitioned table",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 6, partition: ["x"] })] })),
+    ],
+    [
+      "file of an unknown schema version",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 6, schemaVersion: 2 })] })),
+    ],
+    [
+      "statistics of no field",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 6, columns: [statistics(3)] })] })),
+    ],
+    [
+      "bound of another type",
+      "invalid bad_file",
+      draft(append("t1", "b", ["n"], { files: [dataFile("n", { base: 6, columns: [statistics(1, { min: 1.5 })] })] })),
+    ],
+  ])("%s: %s", (_, expected, input) => {
+    expect(shortly(check(lake(), input))).toBe(expected);
+  });
+
+  it("says which batch, table, snapshot and hashes conflict", () => {
+    const hash = `rows:${"9".repeat(64)}`;
+    expect(check(lake(), draft(append("t1", "b-2", [], { hash })))).toMatchObject({
+      status: "conflict",
+      batch: "b-2",
+      message:
+        'the batch "b-2" of table "Events" was committed in snapshot 2 with other content ' +
+        "(rows:b-2, now rows:99999999…): choose another batch id",
+    });
+  });
+});
+
+describe("apply", () => {
+  it("turns an entry into changes in order, with running totals", () => {
+    const state = stateAfter([create("t1", "events"), append("t1", "b-1", ["k1"])]);
+    const entry = {
+      lake: "l",
+      n: 2,
+      id: "e2",
+      prev: "e1",
+      writer: "w",
+      host: "h",
+      time: 5,
+      floor: 1,
+      meta: {},
+      operations: [
+        append("t1", "b-2", ["k2", "k3"], { rejects: [{ line: 4, code: "c", reason: "r", raw: "x" }] }),
+        append("t1", "b-3", []),
+        { op: "drop", table: "t1" },
+        { op: "floor", floor: 1 },
+      ] satisfies Operation[],
+    };
+    expect(apply(state, entry)).toEqual([
+      { change: "entry", entry },
+      { change: "batch", table: "t1", batch: "b-2", hash: "rows:b-2", rows: 2, time: 5 },
+      { change: "file", table: "t1", batch: "b-2", file: dataFile("k2") },
+      { change: "file", table: "t1", batch: "b-2", file: dataFile("k3") },
+      {
+        change: "reject",
+        table: "t1",
+        batch: "b-2",
+        ordinal: 0,
+        reject: { line: 4, code: "c", reason: "r", raw: "x" },
+      },
+      { change: "batch", table: "t1", batch: "b-3", hash: "rows:b-3", rows: 0, time: 5 },
+      { change: "drop", table: "t1" },
+      { change: "totals", table: "t1", totals: { rows: 3, files: 3, bytes: 300 } },
+    ]);
+  });
+
+  it("starts a created table from nothing", () => {
+    const changes = apply(new MemoryState(), {
+      lake: "l",
+      n: 1,
+      id: "e1",
+      prev: "",
+      writer: "w",
+      host: "h",
+      time: 1,
+      floor: 0,
+      meta: {},
+      operations: [create("t1", "events")],
+    });
+    expect(changes.slice(1)).toEqual([
+      { change: "create", table: "t1", name: "events", folder: "events-t1", partitionBy: [], orderBy: [] },
+      { change: "version", table: "t1", version: 1, schema: SCHEMA, lastFieldId: 2 },
+      { change: "totals", table: "t1", totals: { rows: 0, files: 0, bytes: 0 } },
+    ]);
+  });
+});

@@ -1,0 +1,271 @@
+/** Random drafts through both states: the same verdicts, and at every snapshot the same lake. */
+
+import { BatchConflictError, InvalidInputError } from "@eider/core";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { apply, floorAfter } from "../src/apply.js";
+import type { CommitResult, Draft, Operation, Receipt } from "../src/catalog.js";
+import { check } from "../src/check.js";
+import { decodeEntry } from "../src/entry.js";
+import { SqliteCatalog } from "../src/sqlite-catalog.js";
+import { openBetterSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
+import { append, create, dataFile, SCHEMA, statistics } from "./fixtures.js";
+import { MemoryState } from "./memory-state.js";
+
+const BATCHES = ["b1", "b2", "b3", "b4", "__proto__", "é", "a\0b", "😀"];
+
+const table = fc.constantFrom("t1", "t1", "t1", "t2", "t3");
+const batch = fc.constantFrom(...BATCHES);
+const hash = fc.constantFrom("rows:1", "rows:1", "rows:1", "rows:2");
+const small = fc.nat(3);
+
+const bounds = fc.option(fc.tuple(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), fc.uint8Array({ maxLength: 4 })), {
+  nil: undefined,
+});
+const partition = fc.oneof(
+  fc.constantFrom(null, "", "5", 5n, -(2n ** 63n), 2n ** 64n, 0.1, -0, true, false, "i5", "__proto__", "'); COPY"),
+  fc.string({ unit: "binary" }),
+);
+
+/** Versions and bases are relative to the state, mostly right; see `toOperation`. Now and then a key comes again. */
+const operation = fc.oneof(
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("create" as const), table, name: fc.constantFrom("a", "A", "b") }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("evolve" as const), table, ahead: fc.constantFrom(1, 1, 1, 0, 2) }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant("append" as const),
+      table,
+      batch,
+      hash,
+      ahead: fc.constantFrom(0, 0, 0, 0, 1),
+      files: fc.array(fc.record({ rows: small, age: fc.nat(4), bounds, partition, old: fc.nat(3) }), { maxLength: 2 }),
+      reject: fc.option(fc.string({ unit: "grapheme" }), { nil: undefined }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), table }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("floor" as const), floor: fc.nat(8) }) },
+);
+type PlannedOperation = typeof operation extends fc.Arbitrary<infer O> ? O : never;
+
+const drafts = fc
+  .array(
+    fc.record({
+      operations: fc.oneof(
+        { weight: 3, arbitrary: operation.map((one) => [one]) },
+        { weight: 1, arbitrary: fc.array(operation, { minLength: 2, maxLength: 3 }) },
+      ),
+      expect: fc.constantFrom(...Array<undefined>(15).fill(undefined), 1, 2, 3),
+      time: fc.nat(1000),
+    }),
+    { minLength: 12, maxLength: 24 },
+  )
+  .map((plans): Plan[] => [
+    { operations: [{ kind: "create", table: "t1", name: "a" }], expect: undefined, time: 500 },
+    ...plans,
+  ]);
+
+interface Plan {
+  readonly operations: readonly PlannedOperation[];
+  readonly expect: number | undefined;
+  readonly time: number;
+}
+
+function toDraft(plan: Plan, model: MemoryState, nextKey: () => string): Draft {
+  const operations = plan.operations.map((planned) => toOperation(planned, model, nextKey));
+  return { operations, ...(plan.expect !== undefined && { expectSnapshot: plan.expect }) };
+}
+
+function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () => string): Operation {
+  switch (planned.kind) {
+    case "create": {
+      const { table: id, name } = planned;
+      return create(id, name, { create: { name, folder: `${name}-${id}`, partitionBy: ["name"], orderBy: ["id"] } });
+    }
+    case "evolve": {
+      const x = { id: 3, name: "x", type: { kind: "float64" as const }, nullable: true };
+      const version = Math.max(2, (model.table(planned.table)?.schemaVersion ?? 0) + planned.ahead);
+      return {
+        op: "schema",
+        table: planned.table,
+        version,
+        schema: { fields: [...SCHEMA.fields, x] },
+        lastFieldId: 3,
+      };
+    }
+    case "append": {
+      const version = (model.table(planned.table)?.schemaVersion ?? 1) + planned.ahead;
+      const files = planned.files.map(({ rows, age, bounds: both, partition: value, old }) =>
+        dataFile(old === 0 ? "key-old" : nextKey(), {
+          rows,
+          base: Math.max(0, model.head().n - age),
+          schemaVersion: version,
+          partition: [value],
+          columns: [
+            statistics(1, both ? { min: both[0], max: both[0] } : {}),
+            statistics(2, { ...(both && { min: both[1] }), maxExact: false, nullCount: rows }),
+          ],
+        }),
+      );
+      return append(planned.table, planned.batch, [], {
+        hash: planned.hash,
+        schemaVersion: version,
+        files,
+        rows: files.reduce((sum, file) => sum + file.rows, 0),
+        rejects: planned.reject === undefined ? [] : [{ line: 1, code: "c", reason: "r", raw: planned.reject }],
+      });
+    }
+    case "drop":
+      return { op: "drop", table: planned.table };
+    case "floor":
+      return { op: "floor", floor: planned.floor };
+  }
+}
+
+/** What a commit came to, in words. */
+async function outcome(commit: Promise<CommitResult>): Promise<string> {
+  try {
+    const result = await commit;
+    return result.status === "stale" ? `stale ${result.reason}` : result.status;
+  } catch (error) {
+    if (error instanceof BatchConflictError) return `conflict ${error.code}`;
+    if (error instanceof InvalidInputError) return `invalid ${error.code}`;
+    throw error;
+  }
+}
+
+/** The same on the model, which it changes. */
+function modelOutcome(model: MemoryState, draft: Draft, time: number): string {
+  const verdict = check(model, draft);
+  switch (verdict.status) {
+    case "stale":
+      return `stale ${verdict.reason}`;
+    case "invalid":
+    case "conflict":
+      return `${verdict.status} ${verdict.code}`;
+    case "duplicate":
+      return "duplicate";
+    case "apply": {
+      const head = model.head();
+      model.apply(
+        apply(model, {
+          lake: "l",
+          n: head.n + 1,
+          id: `e${head.n + 1}`,
+          prev: head.id,
+          writer: "w",
+          host: "h",
+          time: Math.max(head.time, time),
+          floor: floorAfter(head.floor, draft.operations),
+          meta: {},
+          operations: draft.operations,
+        }),
+      );
+      return "committed";
+    }
+  }
+}
+
+const noDuplicateBatches = (draft: Draft): boolean => {
+  const ids = draft.operations.flatMap((op) => (op.op === "append" ? [`${op.table} ${op.batch}`] : []));
+  return new Set(ids).size === ids.length;
+};
+
+async function tablesAt(catalog: SqliteCatalog, at: number): Promise<unknown[]> {
+  const tables = await catalog.tables(at);
+  return Promise.all(
+    tables.map(async ({ id, name, schema, schemaVersion, createdIn, rows, files, bytes }) => {
+      const batches = await catalog.batches(id, { at });
+      const byId = (a: { batchId: string }, b: { batchId: string }): number => (a.batchId < b.batchId ? -1 : 1);
+      expect(await catalog.table(name.toUpperCase(), at)).toMatchObject({ id, rows });
+      return {
+        ...{ id, name, schema, schemaVersion, createdIn, rows, files, bytes },
+        list: await catalog.files(id, at),
+        batches: batches
+          .map(({ batchId, contentHash, rows: n, snapshot }) => ({ batchId, hash: contentHash, rows: n, snapshot }))
+          .sort(byId),
+      };
+    }),
+  );
+}
+
+it("gives the state in memory and the state in SQLite the same verdicts and the same snapshots", async () => {
+  const seen = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(drafts, async (plans) => {
+      let now = 0;
+      let driver: SqliteDriver | undefined;
+      await using catalog = await SqliteCatalog.open({
+        path: ":memory:",
+        clock: () => now,
+        driver: (...args) => {
+          driver = openBetterSqlite(...args);
+          return driver;
+        },
+      });
+      const model = new MemoryState();
+      let keys = 0;
+      for (const plan of plans) {
+        const draft = toDraft(plan, model, () => `key-${++keys}`);
+        if (!noDuplicateBatches(draft)) continue;
+        now = plan.time;
+        const expected = modelOutcome(model, draft, now);
+        expect(await outcome(catalog.commit(draft))).toBe(expected);
+        seen.set(expected, (seen.get(expected) ?? 0) + 1);
+      }
+      const { n, time, floor } = model.head();
+      expect(await catalog.head()).toEqual({ snapshot: n, time, floor });
+      for (let at = 0; at <= n; at++) {
+        const expected = model.tablesAt(at) as { batches: { batchId: string }[] }[];
+        for (const { batches } of expected) batches.sort((a, b) => (a.batchId < b.batchId ? -1 : 1));
+        expect(await tablesAt(catalog, at)).toEqual(expected);
+      }
+      for (const id of model.tableIds()) {
+        for (const batchId of BATCHES) {
+          const record = model.batch(id, batchId);
+          const receipt: Receipt | undefined = record && {
+            table: model.table(id)!.name,
+            batchId,
+            snapshot: record.snapshot,
+            rows: record.rows,
+            contentHash: record.hash,
+            committedAt: new Date(record.time).toISOString(),
+          };
+          expect(await catalog.receipt(id, batchId)).toEqual(receipt);
+        }
+      }
+      // The log alone leads to the same state again: entries are dense, chained, and valid where they stand.
+      const replayed = new MemoryState();
+      for (const { header } of driver!.all<{ header: Uint8Array }>("SELECT header FROM entries ORDER BY n")) {
+        const entry = decodeEntry(header);
+        expect([entry.n, entry.prev]).toEqual([replayed.head().n + 1, replayed.head().id]);
+        expect(check(replayed, entry)).toEqual({ status: "apply" });
+        replayed.apply(apply(replayed, entry));
+      }
+      for (let at = 0; at <= n; at++) expect(replayed.tablesAt(at)).toEqual(model.tablesAt(at));
+    }),
+    { numRuns: 150 },
+  );
+  // A generator that never reaches an outcome proves nothing about it.
+  for (const kind of [
+    "committed",
+    "duplicate",
+    "conflict batch_conflict",
+    "conflict transaction_conflict",
+    "stale table_exists",
+    "stale table_missing",
+    "stale schema",
+    "stale floor",
+    "stale snapshot",
+    "invalid bad_file",
+    "invalid bad_floor",
+  ]) {
+    expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(0);
+  }
+});
