@@ -32,6 +32,6 @@ export function pathOf(dataset: Dataset): string {
 }
 
 async function geoJsonFeatures(path: string): Promise<Source> {
-  const collection = JSON.parse(await readFile(path, "utf8")) as { features: object[] };
+  const collection = JSON.parse(await readFile(path, "utf8")) as { features: Record<string, unknown>[] };
   return collection.features;
 }

@@ -64,4 +64,10 @@ function printAppend(
   );
 }
 
+// `npm start | head` has seen enough.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
+});
+
 await main();
