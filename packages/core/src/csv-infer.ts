@@ -2,6 +2,7 @@
 
 import { detectDelimiter } from "./csv-dialect.js";
 import { type CsvConsumer, CsvInput, NullCells, ROW, recordForm } from "./csv-input.js";
+import { isFloat } from "./csv-numbers.js";
 import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import { InvalidInputError } from "./errors.js";
 import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber } from "./evolve.js";
@@ -149,9 +150,6 @@ const TYPES: ReadonlyMap<number, DataType> = new Map<number, DataType>([
   [INSTANT, { kind: "timestamptz" }],
 ]);
 
-/** Decimals of this many significant digits come back from a float64 unchanged (IEEE 754: DBL_DIG). */
-const FLOAT_DIGITS = 15;
-
 /** Digits of the widest decimal, and an integer that stands for all that have more. */
 const MAX_DIGITS = 38;
 const BEYOND_DECIMAL = 10n ** 38n;
@@ -274,16 +272,4 @@ class ColumnNeed {
 function matches(bytes: Uint8Array, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
   return true;
-}
-
-/** Whether a plain decimal comes back from a float64 as it was: few significant digits, and far from the limits. */
-function isFloat(token: NumberToken, bytes: Uint8Array, end: number): boolean {
-  // Digits before the point, or minus the zeros behind it: 10^−290 to 10^300 is all normal.
-  const magnitude = token.digits - token.scale;
-  if (token.digits > 0 && (magnitude > 300 || magnitude < -290)) return false;
-  let significant = token.digits;
-  for (let at = end - 1; significant > FLOAT_DIGITS && (bytes[at] === 0x30 || bytes[at] === 0x2e); at--) {
-    if (bytes[at] === 0x30) significant--;
-  }
-  return significant <= FLOAT_DIGITS;
 }

@@ -2,8 +2,10 @@
 
 import type { RecordBatch } from "./columns.js";
 import { BAD_QUOTE, BLANK, type CsvConsumer, CsvInput, NullCells, ROW, recordForm, recordText } from "./csv-input.js";
+import { inferredNumbers } from "./csv-numbers.js";
 import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import type { Reject } from "./errors.js";
+import { NumberToken } from "./number-token.js";
 import { type Parser, SchemaMisfit, type TextParserOptions } from "./parser.js";
 import { DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, RowBatches, RowFault } from "./row-batches.js";
 import { formatType, nameKey } from "./schema.js";
@@ -16,6 +18,9 @@ import { createTextAppender, type TextAppender } from "./text-values.js";
  * - string: any text, a quoted empty cell is the empty string; no other type takes empty text
  * - other types: as `createTextAppender` lists, so the number 7 is not written `+7`, `007` or `7_000`
  * - lists, maps and structs have no form in CSV and take only null
+ *
+ * With `valueMisfits: "misfit"` a number must also be written as inference expects numbers of its column, see
+ * `inferredNumbers`.
  *
  * A column that the schema lacks is a misfit by its name alone; with `unknownFields: "reject"` its rows are rejected,
  * with `"ignore"` its values are counted, where a cell is not null.
@@ -54,7 +59,11 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
     this.#pad = csv.ragged === "pad";
     this.#nulls = new NullCells(csv);
-    this.#appenders = this.#batches.columns.map(createTextAppender);
+    const token = new NumberToken();
+    this.#appenders = this.#batches.columns.map((builder) => {
+      const appender = createTextAppender(builder);
+      return options.valueMisfits === "misfit" ? inferredNumbers(builder.type, appender, token) : appender;
+    });
   }
 
   get rows(): number {

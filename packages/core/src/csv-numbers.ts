@@ -1,0 +1,111 @@
+/** What CSV inference takes for numbers: plain ones, without exponents, told apart by how they are written. */
+
+import type { NumberToken } from "./number-token.js";
+import type { DataType } from "./schema.js";
+import type { TextAppender } from "./text-values.js";
+
+const ZERO = 0x30;
+const NINE = 0x39;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+
+/** Decimals of this many significant digits come back from a float64 unchanged (IEEE 754: DBL_DIG). */
+const FLOAT_DIGITS = 15;
+/** Integers up to here are exact in a float64, and in a float32. */
+const EXACT = 2n ** 53n;
+const EXACT_SINGLE = 2n ** 24n;
+
+/** Whether a plain decimal comes back from a float64 as it was: few significant digits, and far from the limits. */
+export function isFloat(token: NumberToken, bytes: Uint8Array, end: number): boolean {
+  // Digits before the point, or minus the zeros behind it: 10^−290 to 10^300 is all normal.
+  const magnitude = token.digits - token.scale;
+  if (token.digits > 0 && (magnitude > 300 || magnitude < -290)) return false;
+  let significant = token.digits;
+  for (let at = end - 1; significant > FLOAT_DIGITS && (bytes[at] === ZERO || bytes[at] === POINT); at--) {
+    if (bytes[at] === ZERO) significant--;
+  }
+  return significant <= FLOAT_DIGITS;
+}
+
+/**
+ * Takes only the numbers that leave inference with the column's type, of all that fit it: not `1.0` into an integer
+ * column, not `1e3` anywhere, no decimal that a float would round. With this a schema inferred from the front of the
+ * input is either right for all of it, or a value stops the parser.
+ */
+export function inferredNumbers(type: DataType, appender: TextAppender, token: NumberToken): TextAppender {
+  switch (type.kind) {
+    case "int8":
+    case "int16":
+    case "int32":
+    case "int64":
+    case "uint8":
+    case "uint16":
+    case "uint32":
+    case "uint64":
+      return new PlainNumbers(appender, 0);
+    case "decimal":
+      return new PlainNumbers(appender, type.scale);
+    case "float32":
+      return new PlainFloats(appender, token, 7, EXACT_SINGLE);
+    case "float64":
+      return new PlainFloats(appender, token, FLOAT_DIGITS, EXACT);
+    default:
+      return appender;
+  }
+}
+
+/** Whether there are only digits, points and minuses, with at most `scale` bytes after a point. */
+function isPlain(bytes: Uint8Array, start: number, end: number, scale: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte >= ZERO && byte <= NINE) continue;
+    if (byte === POINT ? end - at - 1 > scale : byte !== MINUS) return false;
+  }
+  return true;
+}
+
+/** Integers and decimals, written with at most so many digits after the point; 0 for no point. */
+class PlainNumbers implements TextAppender {
+  readonly #appender: TextAppender;
+  readonly #scale: number;
+
+  constructor(appender: TextAppender, scale: number) {
+    this.#appender = appender;
+    this.#scale = scale;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): boolean {
+    // A point without digits behind it passes here, and fails there.
+    return isPlain(bytes, start, end, this.#scale) && this.#appender.append(bytes, start, end);
+  }
+}
+
+class PlainFloats implements TextAppender {
+  readonly #appender: TextAppender;
+  readonly #token: NumberToken;
+  readonly #exactDigits: number;
+  readonly #exact: bigint;
+
+  /** `exactDigits`: all integers of so many digits lie within ±`exact`. */
+  constructor(appender: TextAppender, token: NumberToken, exactDigits: number, exact: bigint) {
+    this.#appender = appender;
+    this.#token = token;
+    this.#exactDigits = exactDigits;
+    this.#exact = exact;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): boolean {
+    return this.#fits(bytes, start, end) && this.#appender.append(bytes, start, end);
+  }
+
+  #fits(bytes: Uint8Array, start: number, end: number): boolean {
+    if (!isPlain(bytes, start, end, Number.POSITIVE_INFINITY)) return false;
+    if (end - start <= this.#exactDigits) return true;
+    const token = this.#token;
+    if (token.read(bytes, start, end) !== end) return false;
+    if (!token.integer) return isFloat(token, bytes, end);
+    if (token.digits > 17) return false;
+    const value = token.toBigInt();
+    return value >= -this.#exact && value <= this.#exact;
+  }
+}
