@@ -1,0 +1,161 @@
+/** A small lake of real parts: a store, a SQLite catalog, and data files written by plain DuckDB. */
+
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import { type Catalog, SqliteCatalog, type TableInfo } from "@eider/catalog";
+import { assignFieldIds, lastFieldId, type Schema, type SchemaInput, storedSchema, toSchema } from "@eider/core";
+import { FileStore, MemoryStore, type ObjectStore } from "@eider/storage";
+import { type EngineOptions, makeSql, QueryEngine, type QueryOptions, type Sql } from "../src/index.js";
+
+/** A folder for one test. */
+export class Scratch implements Disposable {
+  readonly path: string = mkdtempSync(join(tmpdir(), "eider-query-test-"));
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export interface TestLakeOptions extends Partial<Omit<EngineOptions, "catalog" | "store">> {
+  /** Folder of a FileStore. Default: a MemoryStore. */
+  readonly root?: string;
+  readonly clock?: () => number;
+}
+
+export class TestLake implements AsyncDisposable {
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  readonly engine: QueryEngine;
+  readonly scratch: Scratch;
+  readonly plain: DuckDBConnection;
+  #files = 0;
+
+  private constructor(
+    store: ObjectStore,
+    catalog: Catalog,
+    engine: QueryEngine,
+    scratch: Scratch,
+    plain: DuckDBConnection,
+  ) {
+    this.store = store;
+    this.catalog = catalog;
+    this.engine = engine;
+    this.scratch = scratch;
+    this.plain = plain;
+  }
+
+  static async open({ root, clock, ...options }: TestLakeOptions = {}): Promise<TestLake> {
+    const scratch = new Scratch();
+    const store = root === undefined ? new MemoryStore() : new FileStore(root);
+    const catalog = await SqliteCatalog.open({ path: ":memory:", ...(clock && { clock }) });
+    const engine = await QueryEngine.open({ catalog, store, tempDir: scratch.path, ...options });
+    const plain = await (await DuckDBInstance.create()).connect();
+    await plain.run("SET TimeZone = 'UTC'");
+    return new TestLake(store, catalog, engine, scratch, plain);
+  }
+
+  get sql(): Sql {
+    return this.with({});
+  }
+
+  with(options: QueryOptions): Sql {
+    return makeSql(async () => this.engine, options);
+  }
+
+  /** Makes a table. */
+  async create(name: string, input: SchemaInput): Promise<TableInfo> {
+    const schema = assignFieldIds(toSchema(input));
+    const id = createHash("sha256").update(`${name}:${this.#files++}`).digest("hex").slice(0, 32);
+    await this.#commit([
+      {
+        op: "schema",
+        table: id,
+        version: 1,
+        schema,
+        lastFieldId: lastFieldId(schema),
+        create: { name, folder: `t${this.#files}`, partitionBy: [], orderBy: [] },
+      },
+    ]);
+    return (await this.catalog.table(name))!;
+  }
+
+  /** Gives a table a new schema; fields that stay keep their ids. */
+  async evolve(name: string, schema: Schema): Promise<void> {
+    const table = (await this.catalog.table(name))!;
+    const next = assignFieldIds(schema, table.lastFieldId);
+    await this.#commit([
+      {
+        op: "schema",
+        table: table.id,
+        version: table.schemaVersion + 1,
+        schema: next,
+        lastFieldId: Math.max(table.lastFieldId, lastFieldId(next)),
+      },
+    ]);
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#commit([{ op: "drop", table: (await this.catalog.table(name))!.id }]);
+  }
+
+  /** Appends what a SELECT of plain DuckDB gives, as one data file of the table's current schema. Returns its key. */
+  async append(name: string, select: string, options: { readonly copy?: string; readonly key?: string } = {}): Promise<string> {
+    const table = (await this.catalog.table(name))!;
+    const path = join(this.scratch.path, `written-${++this.#files}.parquet`);
+    const ids = storedSchema(table.schema)
+      .fields.map((field) => `"${field.name.replaceAll('"', '""')}": ${field.id}`)
+      .join(", ");
+    await this.plain.run(
+      `COPY (${select}) TO '${path}' (FORMAT parquet, FIELD_IDS {${ids}}${options.copy ? `, ${options.copy}` : ""})`,
+    );
+    const bytes = readFileSync(path);
+    const count = await this.plain.runAndReadAll(`SELECT count(*)::INT FROM '${path}'`);
+    const rows = count.getRows()[0]![0] as number;
+    const intent = await this.catalog.begin();
+    const key = options.key ?? `${table.folder}/data/${intent.base}-${this.#files}.parquet`;
+    await this.store.put(key, bytes);
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    await this.#commit(
+      [
+        {
+          op: "append",
+          table: table.id,
+          batch: `batch-${this.#files}`,
+          hash: `bytes:${sha256}`,
+          rows,
+          schemaVersion: table.schemaVersion,
+          files: [
+            {
+              key,
+              bytes: bytes.length,
+              rows,
+              sha256,
+              base: intent.base,
+              schemaVersion: table.schemaVersion,
+              partition: [],
+              columns: [],
+            },
+          ],
+          rejects: [],
+        },
+      ],
+      intent.id,
+    );
+    return key;
+  }
+
+  async #commit(operations: Parameters<Catalog["commit"]>[0]["operations"], intent?: string): Promise<void> {
+    const result = await this.catalog.commit({ operations, ...(intent !== undefined && { intent }) });
+    if (result.status !== "committed") throw new Error(`the test's commit is ${result.status}: ${JSON.stringify(result)}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine.close();
+    await this.catalog[Symbol.asyncDispose]();
+    this.plain.closeSync();
+    this.scratch[Symbol.dispose]();
+  }
+}
