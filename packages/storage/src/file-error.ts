@@ -47,6 +47,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     advice: "the path is too long for this file system. Use a shorter key or root.",
   },
   ELOOP: { code: "symlink_refused", advice: "a symbolic link is in its place, and links are not followed." },
+  EXDEV: { code: "other_drive", advice: "its folder is on another drive than the root. Keep a lake on one drive." },
   EFBIG: { code: "object_too_large", advice: "the file system holds no file of this size. Write smaller objects." },
   EMFILE: manyFiles,
   ENFILE: manyFiles,

@@ -118,16 +118,9 @@ export class Folders {
 
   async #makeRoot(): Promise<string> {
     if (this.#real !== undefined && this.#rootSettled) return this.#real;
-    let first: string | undefined;
-    try {
-      first = await mkdir(this.root, { recursive: true });
-    } catch (error) {
-      const code = errorCode(error);
-      throw code === "EEXIST" || code === "ENOTDIR" ? notFolder(this.root, error) : fileError(error, "", "write");
-    }
     // The root's own entry too if it was there: who made it may not have synced it yet.
-    const above = dirname(first ?? this.root);
-    for (let path = this.root; path !== above; path = dirname(path)) await this.sync(dirname(path));
+    const made = (await this.#findRoot()) === undefined ? await makeFolders(this.root) : [this.root];
+    for (const path of made) await this.sync(dirname(path));
     const real = await this.#findRoot();
     if (real === undefined) throw notFolder(this.root);
     this.#rootSettled = true;
@@ -187,6 +180,21 @@ export class Folders {
       if (entry?.isSymbolicLink()) throw isLink(folder);
     }
   }
+}
+
+/** Makes a folder with its parents and returns the new ones. Node's own `recursive` hides why it failed (EROFS). */
+async function makeFolders(path: string, race = 0): Promise<string[]> {
+  try {
+    await mkdir(path);
+    return [path];
+  } catch (error) {
+    const code = errorCode(error);
+    // Made by others meanwhile; whether it is a folder is looked at next.
+    if (code === "EEXIST") return [path];
+    if (code === "ENOTDIR") throw notFolder(path, error);
+    if (code !== "ENOENT" || dirname(path) === path || race === MAX_RACES) throw fileError(error, path, "write");
+  }
+  return [...(await makeFolders(dirname(path))), ...(await makeFolders(path, race + 1))];
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -31,7 +31,10 @@ export interface GetOptions {
 }
 
 export interface StoredObject extends ObjectInfo {
-  /** The bytes asked for, in pieces. A read that ends short throws `StoreError`; it never ends as if complete. */
+  /**
+   * The bytes asked for, in pieces, to be read once. A read that ends short throws `StoreError`; it never ends as if
+   * complete.
+   */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -52,7 +55,8 @@ export interface StoreCapabilities {
 }
 
 /**
- * Five calls. All may throw `StoreError`; unsafe keys throw `InvalidInputError` (`bad_key`).
+ * Five calls. All may throw `StoreError`; unsafe keys throw `InvalidInputError` (`bad_key`); an aborted signal makes a
+ * call, or the body or listing it gave, throw the signal's reason. A put looks at its signal only up to its commit point.
  * - `put` is atomic: readers see the whole object or none. A put that throws leaves nothing visible under the key.
  * - `get` and `head` of an absent key: `NotFoundError` from `get`, `undefined` from `head`.
  * - `list` gives keys under a prefix (a plain string prefix) in ascending order of their UTF-8 bytes, without temporary files.
