@@ -54,7 +54,8 @@ export class SqliteConnection {
   static async open(options: ConnectionOptions): Promise<SqliteConnection> {
     const connection = new SqliteConnection(options);
     const { path, mode } = options;
-    if (path === undefined ? mode !== "create" : mode !== "create" && identify(path) === undefined) {
+    const exists = path !== undefined && identify(path) !== undefined;
+    if (mode !== "create" && !exists) {
       throw new NotFoundError("catalog_not_found", `there is no catalog ${connection.#name}`, {
         subject: connection.#name,
       });
