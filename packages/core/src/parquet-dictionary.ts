@@ -62,7 +62,7 @@ export class Dictionary {
   }
 
   #prepare(count: number): void {
-    const capacity = 1 << Math.max(4, 33 - Math.clz32(Math.min(count, MAX_ENTRIES)));
+    const capacity = 1 << Math.max(4, 33 - Math.clz32(Math.min(count, MAX_ENTRIES) - 1));
     if (this.codes.length < count) this.codes = new Int32Array(count);
     // One more than may be kept: the loop stops after it has exceeded the limit.
     const entries = Math.min(count, MAX_ENTRIES) + 1;

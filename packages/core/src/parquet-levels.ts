@@ -230,14 +230,18 @@ export function cutPages(
   const values = [0];
   const rows = [0];
   let row = 0;
-  if (definition === undefined && repetition === undefined && offsets === undefined) {
-    const step = Math.max(1, Math.min(pageRows, Math.floor(pageBytes / width)));
-    for (row = step; row < count; row += step) {
+  if (definition === undefined && repetition === undefined) {
+    // Rows, entries and values are the same: no need to look at each.
+    while (row < count) {
+      const rest = Math.min(count, row + pageRows);
+      const fit =
+        offsets === undefined ? row + Math.floor(pageBytes / width) : firstBeyond(offsets, row, rest, pageBytes);
+      row = Math.min(rest, Math.max(row + 1, fit));
+      if (row === count) break;
       entries.push(row);
       values.push(row);
       rows.push(row);
     }
-    row = count;
   }
   let value = 0;
   let pageRow = 0;
@@ -260,4 +264,17 @@ export function cutPages(
   values.push(chunk.values);
   rows.push(row);
   return { entries, values, rows };
+}
+
+/** The first n in `start + 1` … `end` with `bytes` or more from `start` to it, or `end`. */
+function firstBeyond(offsets: Int32Array, start: number, end: number, bytes: number): number {
+  const limit = offsets[start]! + bytes;
+  let low = start + 1;
+  let high = end;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (offsets[middle]! < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -109,7 +109,7 @@ export class ChunkEncoder {
     if (this.#options.dictionary && bytes >= DICTIONARY_MIN_BYTES && values.buildDictionary(this.#dictionary)) {
       const dictionary = this.#dictionary;
       const size = dictionary.bytes + (values.count * bitWidth(dictionary.size - 1)) / 8;
-      if (size < 0.9 * bytes) return { encoding: Encoding.rleDictionary, dictionary };
+      if (size + DICTIONARY_MIN_BYTES / 2 < bytes) return { encoding: Encoding.rleDictionary, dictionary };
     }
     return { encoding, dictionary: undefined };
   }

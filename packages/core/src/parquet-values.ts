@@ -198,30 +198,49 @@ class PairValues implements LeafValues {
     if (start === end) return NO_BOUNDS;
     const words = this.#words;
     if (this.#leaf.physical === PhysicalType.double) return floatBounds(doublesOf(words), start, end);
-    const unsigned = this.#leaf.field.type.kind === "uint64";
-    const flip = unsigned ? 0x8000_0000 | 0 : 0;
-    let minHigh = 0x7fff_ffff;
-    let minLow = -1;
-    let maxHigh = -0x8000_0000;
-    let maxLow = 0;
-    for (let i = start; i < end; i++) {
-      const low = words[2 * i]!;
-      const high = words[2 * i + 1]! ^ flip;
-      if (high < minHigh || (high === minHigh && low >>> 0 < minLow >>> 0)) {
-        minHigh = high;
-        minLow = low;
-      }
-      if (high > maxHigh || (high === maxHigh && low >>> 0 > maxLow >>> 0)) {
-        maxHigh = high;
-        maxLow = low;
-      }
-    }
-    const bound = (high: number, low: number): bigint => {
-      const value = (BigInt(high ^ flip) << 32n) | BigInt(low >>> 0);
-      return unsigned ? BigInt.asUintN(64, value) : value;
-    };
-    return exact(bound(minHigh, minLow), bound(maxHigh, maxLow), end - start);
+    return this.#leaf.field.type.kind === "uint64"
+      ? pairBounds(words, start, end, 0x8000_0000 | 0)
+      : pairBounds(words, start, end, 0);
   }
+}
+
+/** Doubles hold the integers that people count with; only beyond them two words need comparing. */
+function pairBounds(words: Int32Array, start: number, end: number, flip: number): Bounds {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (let i = start; i < end; i++) {
+    const high = words[2 * i + 1]!;
+    const value = (flip === 0 ? high : high >>> 0) * 0x1_0000_0000 + (words[2 * i]! >>> 0);
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  if (Number.isSafeInteger(min) && Number.isSafeInteger(max)) return exact(BigInt(min), BigInt(max), end - start);
+  return widePairBounds(words, start, end, flip);
+}
+
+/** `flip` is the sign bit for unsigned values: flipping it turns their order into the signed one. */
+function widePairBounds(words: Int32Array, start: number, end: number, flip: number): Bounds {
+  let minHigh = 0x7fff_ffff;
+  let minLow = -1;
+  let maxHigh = -0x8000_0000;
+  let maxLow = 0;
+  for (let i = start; i < end; i++) {
+    const low = words[2 * i]!;
+    const high = words[2 * i + 1]! ^ flip;
+    if (high < minHigh || (high === minHigh && low >>> 0 < minLow >>> 0)) {
+      minHigh = high;
+      minLow = low;
+    }
+    if (high > maxHigh || (high === maxHigh && low >>> 0 > maxLow >>> 0)) {
+      maxHigh = high;
+      maxLow = low;
+    }
+  }
+  const bound = (high: number, low: number): bigint => {
+    const value = (BigInt(high ^ flip) << 32n) | BigInt(low >>> 0);
+    return flip === 0 ? value : BigInt.asUintN(64, value);
+  };
+  return exact(bound(minHigh, minLow), bound(maxHigh, maxLow), end - start);
 }
 
 /** BYTE_ARRAY, and FIXED_LEN_BYTE_ARRAY of `width` bytes. */
@@ -317,12 +336,17 @@ class BytesValues implements LeafValues {
   }
 }
 
-/** Finds the smallest and the largest of byte ranges, most of them by their first four bytes. */
+/**
+ * Finds the smallest and the largest of byte ranges. Most lie between the two found so far, and share a beginning with
+ * both: one comparison with the smallest tells how much, and the largest is compared from there on.
+ */
 class RangeOrder {
   min = -1;
   max = -1;
-  #minPrefix = 0;
-  #maxPrefix = 0;
+  /** Bytes that the smallest and the largest have in common. */
+  #shared = 0;
+  /** Where the last comparison found a difference. */
+  #differs = 0;
   readonly #data: Uint8Array;
   readonly #view: DataView;
   readonly #offsets: Int32Array;
@@ -337,44 +361,39 @@ class RangeOrder {
   }
 
   take(index: number): void {
-    const prefix = this.#prefix(index);
     if (this.min < 0) {
       this.min = this.max = index;
-      this.#minPrefix = this.#maxPrefix = prefix;
+      this.#shared = this.#offsets[index + 1]! - this.#offsets[index]!;
       return;
     }
-    if (prefix < this.#minPrefix || (prefix === this.#minPrefix && this.#compare(index, this.min) < 0)) {
+    const order = this.#compare(index, this.min, 0);
+    if (order < 0) {
       this.min = index;
-      this.#minPrefix = prefix;
-    }
-    if (prefix > this.#maxPrefix || (prefix === this.#maxPrefix && this.#compare(index, this.max) > 0)) {
+    } else if (order > 0 && (this.#differs < this.#shared || this.#compare(index, this.max, this.#shared) > 0)) {
       this.max = index;
-      this.#maxPrefix = prefix;
+    } else {
+      return;
     }
+    this.#compare(this.min, this.max, 0);
+    this.#shared = this.#differs;
   }
 
-  /** The first four bytes as a number, shorter ranges filled up with zeros. */
-  #prefix(index: number): number {
-    const start = this.#offsets[index]!;
-    const length = this.#offsets[index + 1]! - start;
-    if (length >= 4) return (this.#view.getUint32(start) ^ (this.#flip << 24)) >>> 0;
-    let prefix = 0;
-    for (let i = 0; i < length; i++) prefix |= this.#data[start + i]! << (24 - 8 * i);
-    return prefix >>> 0;
-  }
-
-  #compare(a: number, b: number): number {
+  /** Compares two ranges that are known to agree in their first `from` bytes. */
+  #compare(a: number, b: number, from: number): number {
+    const offsets = this.#offsets;
+    const x = offsets[a]!;
+    const y = offsets[b]!;
+    const xLength = offsets[a + 1]! - x;
+    const yLength = offsets[b + 1]! - y;
+    const length = Math.min(xLength, yLength);
+    let at = from;
+    const view = this.#view;
+    while (at + 4 <= length && view.getInt32(x + at) === view.getInt32(y + at)) at += 4;
     const data = this.#data;
-    let x = this.#offsets[a]!;
-    let y = this.#offsets[b]!;
-    const xEnd = this.#offsets[a + 1]!;
-    const yEnd = this.#offsets[b + 1]!;
-    // The prefixes are equal, so a flipped first byte is equal too.
-    while (x < xEnd && y < yEnd) {
-      const difference = data[x++]! - data[y++]!;
-      if (difference !== 0) return difference;
-    }
-    return xEnd - x - (yEnd - y);
+    while (at < length && data[x + at] === data[y + at]) at++;
+    this.#differs = at;
+    if (at === length) return xLength - yLength;
+    return at === 0 ? (data[x]! ^ this.#flip) - (data[y]! ^ this.#flip) : data[x + at]! - data[y + at]!;
   }
 }
 
