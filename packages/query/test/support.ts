@@ -68,7 +68,10 @@ export class TestLake implements AsyncDisposable {
   /** Makes a table. */
   async create(name: string, input: SchemaInput): Promise<TableInfo> {
     const schema = assignFieldIds(toSchema(input));
-    const id = createHash("sha256").update(`${name}:${this.#files++}`).digest("hex").slice(0, 32);
+    const id = createHash("sha256")
+      .update(`${name}:${this.#files++}`)
+      .digest("hex")
+      .slice(0, 32);
     await this.#commit([
       {
         op: "schema",
@@ -102,7 +105,11 @@ export class TestLake implements AsyncDisposable {
   }
 
   /** Appends what a SELECT of plain DuckDB gives, as one data file of the table's current schema. Returns its key. */
-  async append(name: string, select: string, options: { readonly copy?: string; readonly key?: string } = {}): Promise<string> {
+  async append(
+    name: string,
+    select: string,
+    options: { readonly copy?: string; readonly key?: string } = {},
+  ): Promise<string> {
     const table = (await this.catalog.table(name))!;
     const path = join(this.scratch.path, `written-${++this.#files}.parquet`);
     const ids = storedSchema(table.schema)
@@ -149,7 +156,8 @@ export class TestLake implements AsyncDisposable {
 
   async #commit(operations: Parameters<Catalog["commit"]>[0]["operations"], intent?: string): Promise<void> {
     const result = await this.catalog.commit({ operations, ...(intent !== undefined && { intent }) });
-    if (result.status !== "committed") throw new Error(`the test's commit is ${result.status}: ${JSON.stringify(result)}`);
+    if (result.status !== "committed")
+      throw new Error(`the test's commit is ${result.status}: ${JSON.stringify(result)}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
