@@ -33,6 +33,7 @@ const COMPILER_OPTIONS = {
   noUncheckedIndexedAccess: true,
   skipLibCheck: true,
   noEmit: true,
+  moduleDetection: ts.ModuleDetectionKind.Force,
   types: ["node"],
 };
 
@@ -42,7 +43,8 @@ const runnable = blocks.filter((block) => block.problem === undefined);
 const temporary = realpathSync(mkdtempSync(join(tmpdir(), "eider-blocks-")));
 try {
   for (const [index, block] of runnable.entries()) prepare(block, join(temporary, String(index)));
-  for (const block of runnable) block.problem = typeProblem(block) ?? runProblem(block);
+  checkTypes(runnable.filter((block) => block.language === "ts"));
+  for (const block of runnable) block.problem ??= runProblem(block);
 } finally {
   rmSync(temporary, { recursive: true, force: true });
 }
@@ -100,24 +102,19 @@ function prepare(block, folder) {
   writeFileSync(block.path, block.code);
 }
 
-function typeProblem(block) {
-  if (block.language !== "ts") return undefined;
-  // Every block is a program of its own, and a module even where it imports nothing.
-  const program = ts.createProgram([block.path], {
-    ...COMPILER_OPTIONS,
-    typeRoots: [join(root, "node_modules", "@types")],
-    moduleDetection: ts.ModuleDetectionKind.Force,
-  });
-  const errors = ts.getPreEmitDiagnostics(program);
-  if (errors.length === 0) return undefined;
-  return errors
-    .map(({ file, start, messageText }) => {
-      const line = file
-        ? `${relative(block.folder, file.fileName)}:${ts.getLineAndCharacterOfPosition(file, start).line + 1}: `
-        : "";
-      return line + ts.flattenDiagnosticMessageText(messageText, "\n");
-    })
-    .join("\n");
+/** Gives blocks that TypeScript does not accept their problem; one program for all, each block a module of its own. */
+function checkTypes(blocks) {
+  const program = ts.createProgram(
+    blocks.map((block) => block.path),
+    { ...COMPILER_OPTIONS, typeRoots: [join(root, "node_modules", "@types")] },
+  );
+  for (const { file, start, messageText } of ts.getPreEmitDiagnostics(program)) {
+    const message = ts.flattenDiagnosticMessageText(messageText, "\n");
+    const block = blocks.find(({ folder }) => file && !relative(folder, file.fileName).startsWith(".."));
+    if (block === undefined) throw new Error(`${file?.fileName ?? "TypeScript"}: ${message}`);
+    const line = ts.getLineAndCharacterOfPosition(file, start).line + 1;
+    block.problem = `${block.problem === undefined ? "" : `${block.problem}\n`}line ${line}: ${message}`;
+  }
 }
 
 function runProblem(block) {
