@@ -93,7 +93,8 @@ function least(a: bigint, b: bigint): bigint {
   return b;
 }
 
-function join(a: IntegerBounds | undefined, b: IntegerBounds | undefined): IntegerBounds | undefined {
+/** The bounds of two sets of integers together. */
+export function joinBounds(a: IntegerBounds | undefined, b: IntegerBounds | undefined): IntegerBounds | undefined {
   if (!a || !b) return a ?? b;
   return { min: least(a.min, b.min), max: -least(-a.max, -b.max) };
 }
@@ -177,7 +178,7 @@ export function widenNumber(from: DataType, need: NumberNeed, stored?: IntegerBo
     return decimalFor(Math.max(own.integerDigits, need.integerDigits), Math.max(from.scale, need.scale));
   }
   const both: NumberNeed = {
-    integers: join(own.integers, need.integers),
+    integers: joinBounds(own.integers, need.integers),
     exact: own.exact && need.exact,
     fractions: own.fractions || need.fractions,
     floats: own.floats || need.floats,
@@ -202,9 +203,9 @@ export function widenNumber(from: DataType, need: NumberNeed, stored?: IntegerBo
 export function inferNumber(need: NumberNeed): DataType | undefined {
   const int64: DataType = { kind: "int64" };
   if (holds(int64, need)) return int64;
-  if (!need.fractions) return need.integerDigits <= MAX_PRECISION ? decimalFor(MAX_PRECISION, 0) : undefined;
-  if (need.floats && need.exact) return { kind: "float64" };
-  return decimalFor(need.integerDigits, need.scale);
+  if (need.fractions && need.floats && need.exact) return { kind: "float64" };
+  if (need.integerDigits > MAX_PRECISION) return undefined;
+  return need.scale === 0 ? decimalFor(MAX_PRECISION, 0) : decimalFor(need.integerDigits, need.scale);
 }
 
 /**

@@ -8,6 +8,8 @@ export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./column
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
 export * from "./errors.js";
+export { formatWideningTable, widen, wideningTable } from "./evolve.js";
+export { createRowInferrer } from "./infer-rows.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type MergeOptions, mergeSchema } from "./merge.js";
 export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
@@ -24,9 +26,11 @@ export type {
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
 export { partitionPath, tableFolder } from "./partition-path.js";
+export { createRowParser } from "./rows.js";
 export * from "./schema.js";
 export { type OrderBy, type OrderKey, parseOrderBy, sortedOrder } from "./sort.js";
 export { type BoundValue, type ColumnStatistics, compareBounds, decodeBound, encodeBound } from "./statistics.js";
 export { batchBytes, concatBatches, sliceBatch, takeRows } from "./take.js";
+export { createTextInferrer, createTextParser } from "./text-parser.js";
 export { type PartitionSpec, parsePartitionBy, type Transform } from "./transforms.js";
 export { batchRows, columnValue, type ValueMode, type ValueReader, valueReader } from "./values.js";

@@ -12,7 +12,7 @@ export function fieldName(key: string): string {
 }
 
 /** Spellings kept from one object to the next, beyond one per field: input may spell a key in endless ways. */
-const MAX_EXTRA_SPELLINGS = 4096;
+export const MAX_EXTRA_SPELLINGS = 4096;
 
 /** A key as it was written. */
 export interface Spelling {

@@ -135,6 +135,24 @@ export class NumberToken {
     return this.negative ? 0 - this.#mantissa : this.#mantissa;
   }
 
+  /** Digits before the point. */
+  get integerDigits(): number {
+    return Math.max(0, this.digits - this.scale);
+  }
+
+  /** Digits behind the point that the value needs: trailing zeros do not count. */
+  get valueScale(): number {
+    let { scale } = this;
+    if (scale <= 0 || this.digits === 0) return 0;
+    let at = this.#end - 1;
+    if (this.exponent) while ((this.#bytes[at]! | 0x20) !== 0x65) at--;
+    if (this.exponent) at--;
+    for (; scale > 0 && (this.#bytes[at] === ZERO || this.#bytes[at] === POINT); at--) {
+      if (this.#bytes[at] === ZERO) scale--;
+    }
+    return scale;
+  }
+
   /** Whether the value is an integer, however it is written, of at most 38 digits. */
   get integral(): boolean {
     return this.unscale(MAX_DIGITS, 0);
