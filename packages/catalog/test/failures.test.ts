@@ -45,8 +45,8 @@ describe("a COMMIT that fails", () => {
     "%s its effect is settled by its entry id: committed once",
     async (fault) => {
       const path = join(tempFolder(), "c.sqlite");
-      // The first two COMMITs migrate and create the table.
-      const { driver, opened } = faulty(["ok", "ok", fault]);
+      // The first three COMMITs are those of the migration, the table and the intent.
+      const { driver, opened } = faulty(["ok", "ok", "ok", fault]);
       await using catalog = await SqliteCatalog.open({ path, driver });
       await catalog.commit(draft(create("t1", "events")));
       const { id } = await catalog.begin();

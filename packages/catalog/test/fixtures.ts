@@ -1,83 +1,13 @@
-/** Small drafts to commit, and folders that go away. */
-
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ColumnStatistics, Schema } from "@eider/core";
 import { onTestFinished } from "vitest";
-import type { DataFile, Draft, Operation } from "../src/catalog.js";
 
-export const SCHEMA: Schema = {
-  fields: [
-    { id: 1, name: "id", type: { kind: "int64" }, nullable: false },
-    { id: 2, name: "name", type: { kind: "string" }, nullable: true },
-  ],
-};
+export * from "./drafts.js";
 
 /** Ends with the test. */
 export function tempFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "eider-catalog-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-export function statistics(fieldId: number, more: Partial<ColumnStatistics> = {}): ColumnStatistics {
-  return {
-    fieldId,
-    valueCount: 1,
-    nullCount: 0,
-    hasNaN: false,
-    minExact: true,
-    maxExact: true,
-    storedBytes: 10,
-    ...more,
-  };
-}
-
-export function dataFile(key: string, more: Partial<DataFile> = {}): DataFile {
-  return {
-    key,
-    bytes: 100,
-    rows: 1,
-    sha256: "0123456789abcdef".repeat(4),
-    base: 0,
-    schemaVersion: 1,
-    partition: [],
-    columns: [],
-    ...more,
-  };
-}
-
-type SchemaChange = Extract<Operation, { op: "schema" }>;
-type Append = Extract<Operation, { op: "append" }>;
-
-export function create(table: string, name: string, more: Partial<SchemaChange> = {}): SchemaChange {
-  return {
-    op: "schema",
-    table,
-    version: 1,
-    schema: SCHEMA,
-    lastFieldId: 2,
-    create: { name, folder: `${name}-${table}`, partitionBy: [], orderBy: [] },
-    ...more,
-  };
-}
-
-/** One file of one row per key. */
-export function append(table: string, batch: string, keys: readonly string[], more: Partial<Append> = {}): Append {
-  return {
-    op: "append",
-    table,
-    batch,
-    hash: `rows:${batch}`,
-    rows: keys.length,
-    schemaVersion: 1,
-    files: keys.map((key) => dataFile(key)),
-    rejects: [],
-    ...more,
-  };
-}
-
-export function draft(...operations: Operation[]): Draft {
-  return { operations };
 }
