@@ -113,6 +113,8 @@ class Merge {
       };
     }
     if (this.#options.mode === "evolve") {
+      // A float of text fits both; a column of doubles says that it needs them.
+      if (type.kind === "float32" && incoming.kind === "float64") return incoming;
       const wider = widen(type, incoming, this.#options.integerBounds?.get(base.id));
       if (wider) return wider;
     }

@@ -65,14 +65,13 @@ function exactReader(column: Column): (index: number) => Exact {
   }
 }
 
-/** The shortest decimal that reads back as the number. */
+/** Whole numbers as they are, others as the shortest decimal that reads back as the number. */
 function decimalOf(value: number): Exact {
   if (!Number.isFinite(value)) return value;
+  if (Number.isInteger(value)) return { unscaled: BigInt(value), scale: 0 };
   const [mantissa, exponent = "0"] = value.toExponential().split("e");
   const [whole, fraction = ""] = mantissa!.split(".");
-  const scale = fraction.length - Number(exponent);
-  const unscaled = BigInt(`${whole}${fraction}`);
-  return scale >= 0 ? { unscaled, scale } : { unscaled: unscaled * 10n ** BigInt(-scale), scale: 0 };
+  return { unscaled: BigInt(`${whole}${fraction}`), scale: fraction.length - Number(exponent) };
 }
 
 const BITS: ReadonlyMap<string, { readonly bits: number; readonly signed: boolean }> = new Map([
