@@ -13,7 +13,7 @@ import { LocalFiles } from "./local-files.js";
 import { loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
 import { type BoundParameters, matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
-import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
+import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats, SqlParam } from "./query.js";
 import { type ResultShape, Run } from "./run.js";
 import { Session, type SessionPlan, type TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
@@ -226,7 +226,7 @@ export class QueryEngine implements AsyncDisposable {
       interrupter.throwIfStopped();
       const plan = await this.#plan(statement, values, options);
       interrupter.throwIfStopped();
-      const own = await this.#session(plan.session);
+      const own = await this.#session(plan.session, statement.needsAllTables);
       session = own;
       const { sql, parameters, edits } = rewrite(statement, values, plan, own);
       const run = new Run({
@@ -326,14 +326,19 @@ export class QueryEngine implements AsyncDisposable {
     return resolved;
   }
 
-  async #session(plan: SessionPlan): Promise<Session> {
+  /**
+   * A session over an instance of its own where the statement can see the instance's other databases, those of the
+   * queries that run at the same time.
+   */
+  async #session(plan: SessionPlan, alone: boolean): Promise<Session> {
+    if (alone) return Session.alone(this.#native, await this.#openInstance(), plan);
     const index = this.#idle.findIndex((session) => session.key === plan.key);
     if (index >= 0) return this.#idle.splice(index, 1)[0]!;
     return Session.open(this.#native, await this.#instance, plan);
   }
 
   async #giveBack(session: Session, finished: boolean): Promise<void> {
-    if (!finished || this.#closed) return session.close();
+    if (!finished || this.#closed || session.isAlone) return session.close();
     this.#idle.push(session);
     if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
   }
@@ -444,13 +449,11 @@ function rewrite(
   const left = statement.parameters.filter((p) => !inTravel(p.start));
   if (left.length === statement.parameters.length) return { sql: edits.apply(), parameters: values, edits };
   // Positions without gaps are all that DuckDB takes, so what is left of them gets names.
-  const parameters = new Map<string, NonNullable<ReturnType<BoundParameters["get"]>> | null>();
-  statement.parameters.forEach((parameter, i) => {
-    if (inTravel(parameter.start)) return;
-    const name = parameter.name === "" ? String(i + 1) : parameter.name;
-    edits.replace(parameter.start, parameter.end, `$p${name}`);
+  const parameters = new Map<string, SqlParam>();
+  for (const { name, start, end } of left) {
+    edits.replace(start, end, `$p${name}`);
     parameters.set(`p${name}`, values.get(name)!);
-  });
+  }
   return { sql: edits.apply(), parameters, edits };
 }
 

@@ -15,10 +15,10 @@ export type BoundParameters = ReadonlyMap<string, SqlParam>;
  * @throws QueryError `bad_parameters`; InvalidInputError `bad_parameter` for a value that SQL has no counterpart of
  */
 export function matchParameters(parameters: readonly Parameter[], values: ParameterValues): BoundParameters {
-  const named = parameters.filter((p) => p.name !== "" && !isNumber(p.name));
-  const plain = parameters.filter((p) => p.name === "");
-  const other = parameters.find((p) => (named.length > 0 ? !named.includes(p) : p.name !== ""));
-  if (other && (named.length > 0 || plain.length > 0)) {
+  const named = parameters.filter((p) => p.kind === "named");
+  const kind = named[0]?.kind ?? parameters.find((p) => p.kind === "plain")?.kind ?? "numbered";
+  const other = parameters.find((p) => p.kind !== kind);
+  if (other) {
     throw new QueryError("bad_parameters", "use one kind of parameters in a statement: ?, $1 or $name", {
       position: other.start,
     });
@@ -38,7 +38,7 @@ function matchPositions(
       position: named.start,
     });
   }
-  const numbers = parameters.map((p, i) => (p.name === "" ? i + 1 : Number(p.name)));
+  const numbers = parameters.map((p) => Number(p.name));
   const missing = numbers.findIndex((n) => n < 1 || n > values.length);
   if (missing >= 0) {
     const count = `${values.length} ${values.length === 1 ? "value was" : "values were"}`;
@@ -82,10 +82,6 @@ function matchNames(
     bound.set(name, checkValue(value, `parameter $${name}`));
   }
   return bound;
-}
-
-function isNumber(name: string): boolean {
-  return /^\d+$/.test(name);
 }
 
 /** Binds every parameter of a prepared statement. */

@@ -23,6 +23,9 @@ export interface SessionPlan {
 /** The base database's name; see `openInstance`. */
 const BASE = "_eider";
 
+/** A namespace cannot be called so: see `parseTableName`. */
+const ALONE = "eider";
+
 let lastNumber = 0;
 
 export class Session {
@@ -34,25 +37,46 @@ export class Session {
   /** Databases by snapshot, for `AT`. */
   readonly databases: ReadonlyMap<number, string>;
 
-  private constructor(native: Native, connection: NativeConnection, plan: SessionPlan) {
+  /** The instance, where it is this session's alone. */
+  readonly #instance: NativeDatabase | undefined;
+
+  private constructor(
+    native: Native,
+    connection: NativeConnection,
+    plan: SessionPlan,
+    instance: NativeDatabase | undefined,
+  ) {
     this.#native = native;
     this.connection = connection;
     this.key = plan.key;
+    this.#instance = instance;
     // A name that no namespace or table is likely to have: DuckDB calls `a.b` ambiguous when `a` is both.
-    const prefix = `${BASE}_${++lastNumber}`;
+    const prefix = instance ? ALONE : `${BASE}_${++lastNumber}`;
     this.database = prefix;
     this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
   }
 
   static async open(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {
-    const session = new Session(native, await native.connect(instance), plan);
+    return new Session(native, await native.connect(instance), plan, undefined).#attachAll(plan);
+  }
+
+  /** A session that sees no other's databases; it owns the instance. */
+  static async alone(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {
+    return new Session(native, await native.connect(instance), plan, instance).#attachAll(plan);
+  }
+
+  get isAlone(): boolean {
+    return this.#instance !== undefined;
+  }
+
+  async #attachAll(plan: SessionPlan): Promise<this> {
     try {
-      await session.#attach(session.database, plan.main);
-      for (const [snapshot, database] of session.databases) await session.#attach(database, plan.others.get(snapshot)!);
-      await session.run(`USE ${session.database}`);
-      return session;
+      await this.#attach(this.database, plan.main);
+      for (const [snapshot, database] of this.databases) await this.#attach(database, plan.others.get(snapshot)!);
+      await this.run(`USE ${this.database}`);
+      return this;
     } catch (error) {
-      await session.close();
+      await this.close();
       throw error;
     }
   }
@@ -103,6 +127,7 @@ export class Session {
       // An instance that had a fatal error takes no more statements; nothing of it is used again.
     } finally {
       this.#native.disconnect_sync(this.connection);
+      if (this.#instance) this.#native.close_sync(this.#instance);
     }
   }
 }

@@ -17,8 +17,9 @@ export interface Statement {
   readonly timeTravels: readonly TimeTravel[];
 }
 
-/** A parameter token. `name` is `""` for `?`, digits for `$1` and `?1`, else the name without `$`. */
 export interface Parameter {
+  readonly kind: "plain" | "numbered" | "named";
+  /** The n-th `?` is `n`, `$1` and `?1` are `1`, `$name` is `name`: as DuckDB calls it. */
   readonly name: string;
   readonly start: number;
   readonly end: number;
@@ -107,13 +108,14 @@ export function parseStatement(sql: string): Statement {
   const head = checkReadOnly(tokens, 0);
   const names = new Set<string>();
   for (const token of tokens) if (token.kind === "string" || isName(token)) names.add(token.value.toLowerCase());
+  const parameters = tokens.filter((token) => token.kind === "parameter").map(toParameter);
   return {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
     nests: head !== "EXPLAIN" && head !== "COPY",
     names,
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),
-    parameters: tokens.filter((t) => t.kind === "parameter").map(toParameter),
-    timeTravels: findTimeTravels(tokens),
+    parameters,
+    timeTravels: findTimeTravels(tokens, parameters),
   };
 }
 
@@ -126,8 +128,9 @@ function tokensOf(sql: string): Token[] {
   }
 }
 
-function toParameter(token: Token): Parameter {
-  return { name: token.value, start: token.start, end: token.end };
+function toParameter({ value, start, end }: Token, index: number): Parameter {
+  if (value === "") return { kind: "plain", name: String(index + 1), start, end };
+  return { kind: /^\d+$/.test(value) ? "numbered" : "named", name: value, start, end };
 }
 
 /** The statement's first word, upper-case; throws unless it only reads. */
@@ -211,7 +214,7 @@ function opening(tokens: readonly Token[], close: number): number {
   return 0;
 }
 
-function findTimeTravels(tokens: readonly Token[]): TimeTravel[] {
+function findTimeTravels(tokens: readonly Token[], parameters: readonly Parameter[]): TimeTravel[] {
   const found: TimeTravel[] = [];
   for (let i = 1; i + 4 < tokens.length; i++) {
     if (!isWord(tokens[i], "AT") || !isSymbol(tokens[i + 1], "(") || !isSymbol(tokens[i + 3], "=>")) continue;
@@ -228,7 +231,7 @@ function findTimeTravels(tokens: readonly Token[]): TimeTravel[] {
       start: tokens[i]!.start,
       end: tokens[close]!.end,
       by,
-      value: snapshotValue(tokens.slice(i + 4, close), by, tokens[i + 4]!.start),
+      value: snapshotValue(tokens.slice(i + 4, close), by, tokens[i + 4]!.start, parameters),
     });
   }
   return found;
@@ -267,10 +270,15 @@ function pathStart(tokens: readonly Token[], last: number): number {
   return first;
 }
 
-function snapshotValue(tokens: readonly Token[], by: TimeTravel["by"], position: number): string | Parameter {
+function snapshotValue(
+  tokens: readonly Token[],
+  by: TimeTravel["by"],
+  position: number,
+  parameters: readonly Parameter[],
+): string | Parameter {
   const typed = by === "timestamp" && tokens.length === 2 && /^(TIMESTAMP|TIMESTAMPTZ|DATE)$/i.test(tokens[0]!.value);
   const value = tokens.length === 1 ? tokens[0] : typed ? tokens[1] : undefined;
-  if (value?.kind === "parameter") return toParameter(value);
+  if (value?.kind === "parameter") return parameters.find((parameter) => parameter.start === value.start)!;
   if (value?.kind === "string" || (value?.kind === "number" && by === "version")) return value.value;
   throw new QueryError(
     "bad_snapshot",
