@@ -3,7 +3,16 @@
  * its indices answer range questions.
  */
 
-import { type BoundValue, CorruptionError, childFields, type DataType, type Field, type Schema } from "@eider/core";
+import {
+  type BoundValue,
+  CorruptionError,
+  childFields,
+  type DataType,
+  decodeBound,
+  encodeBound,
+  type Field,
+  type Schema,
+} from "@eider/core";
 
 /**
  * How a type's bounds are laid out. Only bounds of one class may be compared: a field that was widened has files of
@@ -86,79 +95,41 @@ export function fitsBound(kind: BoundClass, value: BoundValue): boolean {
   }
 }
 
-/**
- * - `int` 8 bytes big-endian with the sign bit flipped, `uint` 8 bytes big-endian
- * - `decimal` 16 bytes big-endian with the sign bit flipped
- * - `float` 8 bytes of the float64: sign bit flipped when positive, all bits when negative; −0 as 0, which it equals
- * - `bool` one byte, `bytes` as they are
- *
- * The value must fit, see {@link fitsBound}.
- */
-export function encodeBound(kind: BoundClass, value: BoundValue): Uint8Array {
+/** A type of each class, for core's encoding; scale does not matter to it. */
+function typeOf(kind: BoundClass): DataType {
   switch (kind) {
     case "int":
-      return bigEndian64((value as bigint) - INT64_MIN);
+      return { kind: "int64" };
     case "uint":
-      return bigEndian64(value as bigint);
-    case "float": {
-      const bits = floatBits((value as number) + 0);
-      return bigEndian64(bits < INT64_END ? bits + INT64_END : UINT64_END - 1n - bits);
-    }
+      return { kind: "uint64" };
+    case "float":
+      return { kind: "float64" };
     case "bool":
-      return Uint8Array.of(value ? 1 : 0);
+      return { kind: "bool" };
     case "bytes":
-      return value as Uint8Array;
-    default: {
-      const shifted = (value as bigint) + INT128_BIAS;
-      const bytes = new Uint8Array(16);
-      const view = new DataView(bytes.buffer);
-      view.setBigUint64(0, shifted >> 64n);
-      view.setBigUint64(8, shifted & (UINT64_END - 1n));
-      return bytes;
-    }
+      return { kind: "binary" };
+    default:
+      return { kind: "decimal", precision: 38, scale: 0 };
   }
 }
 
+/** The value must fit, see {@link fitsBound}. */
+export function toOrderedBytes(kind: BoundClass, value: BoundValue): Uint8Array {
+  return encodeBound(typeOf(kind), value);
+}
+
 /**
- * The inverse of {@link encodeBound}.
+ * The inverse of {@link toOrderedBytes}.
  * @throws CorruptionError `catalog_corrupt` if the bytes have the wrong length
  */
-export function decodeBound(kind: BoundClass, bytes: Uint8Array): BoundValue {
-  if (kind === "bytes") return new Uint8Array(bytes);
-  const size = kind === "bool" ? 1 : kind.startsWith("decimal") ? 16 : 8;
+export function fromOrderedBytes(kind: BoundClass, bytes: Uint8Array): BoundValue {
+  const size = kind === "bytes" ? bytes.length : kind === "bool" ? 1 : kind.startsWith("decimal") ? 16 : 8;
   if (bytes.length !== size) {
     throw new CorruptionError(
       "catalog_corrupt",
       `a bound of class ${kind} has ${bytes.length} bytes instead of ${size}`,
     );
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  switch (kind) {
-    case "int":
-      return view.getBigUint64(0) + INT64_MIN;
-    case "uint":
-      return view.getBigUint64(0);
-    case "float": {
-      const stored = view.getBigUint64(0);
-      const scratch = new DataView(new ArrayBuffer(8));
-      scratch.setBigUint64(0, stored >= INT64_END ? stored - INT64_END : UINT64_END - 1n - stored);
-      return scratch.getFloat64(0);
-    }
-    case "bool":
-      return bytes[0] === 1;
-    default:
-      return (view.getBigUint64(0) << 64n) + view.getBigUint64(8) - INT128_BIAS;
-  }
-}
-
-function bigEndian64(value: bigint): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigUint64(0, value);
-  return bytes;
-}
-
-function floatBits(value: number): bigint {
-  const view = new DataView(new ArrayBuffer(8));
-  view.setFloat64(0, value);
-  return view.getBigUint64(0);
+  // A copy: the driver's Buffer is neither a plain Uint8Array to callers nor alone in its memory.
+  return decodeBound(typeOf(kind), new Uint8Array(bytes));
 }

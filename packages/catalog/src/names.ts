@@ -6,10 +6,11 @@ import { InvalidInputError } from "@eider/core";
 const MAX_NAME_BYTES = 255;
 const MAX_BATCH_ID_BYTES = 1024;
 
-/** Namespaces with a meaning of their own: ours, and the schemas that every DuckDB database has. */
+/** Namespaces with a meaning of their own: ours, DuckDB's base database, and the schemas that every DuckDB database has. */
 const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
   "eider",
   "main",
+  "memory",
   "temp",
   "system",
   "information_schema",

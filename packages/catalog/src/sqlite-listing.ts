@@ -1,7 +1,7 @@
 /** Questions about a snapshot, answered from the catalog's tables. Each runs inside one read transaction. */
 
-import { type ColumnStatistics, NotFoundError, nameKey, type Schema } from "@eider/core";
-import { type BoundClass, boundClass, decodeBound, isIntegerType, leafFields } from "./bounds.js";
+import { type ColumnStatistics, NotFoundError, nameKey } from "@eider/core";
+import { type BoundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
 import type { IntegerBounds, ListedFile, ListedReject, Receipt, SnapshotInfo, TableInfo } from "./catalog.js";
 import type { BatchRecord } from "./check.js";
 import { readPartitionValue, readSchema } from "./entry.js";
@@ -186,8 +186,8 @@ function listStatistics(driver: SqliteDriver, table: number, at: number): Map<nu
       valueCount: row.value_count,
       nullCount: row.null_count,
       hasNaN: row.has_nan === 1,
-      ...(row.min && { min: decodeBound(row.class, row.min) }),
-      ...(row.max && { max: decodeBound(row.class, row.max) }),
+      ...(row.min && { min: fromOrderedBytes(row.class, row.min) }),
+      ...(row.max && { max: fromOrderedBytes(row.class, row.max) }),
       minExact: row.min_exact === 1,
       maxExact: row.max_exact === 1,
       storedBytes: row.stored_bytes,
@@ -196,63 +196,65 @@ function listStatistics(driver: SqliteDriver, table: number, at: number): Map<nu
   return byFile;
 }
 
-/**
- * Over the live files at the head. A file without a row for a column says nothing of it if its schema has the column, and
- * has only nulls there if not.
- */
+/** Over the live files at the head. A few steps in an index per column, however many files there are. */
 export function integerBounds(driver: SqliteDriver, tableId: string): Map<number, IntegerBounds | undefined> {
   const bounds = new Map<number, IntegerBounds | undefined>();
   const table = tableNumber(driver, tableId);
   if (!table || table.dropped_in !== null) return bounds;
-  const versions = driver.all<{ version: number; schema: string }>(
-    "SELECT version, schema FROM schema_versions WHERE table_no = ? ORDER BY version",
+  const last = driver.get<{ schema: string }>(
+    "SELECT schema FROM schema_versions WHERE table_no = ? ORDER BY version DESC LIMIT 1",
     table.no,
   );
-  const schemas = new Map(versions.map(({ version, schema }) => [version, readSchema(readJson(schema))]));
-  const files = driver.all<{ version: number; files: number }>(
-    "SELECT schema_version AS version, count(*) AS files FROM files WHERE table_no = ? AND removed_in = ? GROUP BY 1",
-    table.no,
-    LIVE,
-  );
-  const rows = driver.all<
-    { field: number; class: BoundClass; min: Uint8Array | null; max: Uint8Array | null } & Counts
-  >(
-    `SELECT s.field, s.class, min(s.min) AS min, max(s.max) AS max, count(*) AS files,
-       sum((s.min IS NULL OR s.max IS NULL) AND s.null_count < s.value_count) AS unknown
-     FROM files f JOIN column_stats s ON s.file = f.id
-     WHERE f.table_no = ? AND f.removed_in = ? GROUP BY s.field, s.class`,
-    table.no,
-    LIVE,
-  );
-  const last = schemas.get(versions.length) ?? corrupt(`the table ${tableId} has no schema`);
-  for (const [field, { type }] of leafFields(last)) {
+  if (!last) return corrupt(`the table ${tableId} has no schema`);
+  for (const [field, { type }] of leafFields(readSchema(readJson(last.schema)))) {
     if (!isIntegerType(type)) continue;
-    const known = rows.filter((row) => row.field === field);
-    const told = known.reduce((sum, row) => sum + row.files, 0);
-    const asked = files.reduce((sum, { version, files: n }) => sum + (hasLeaf(schemas.get(version), field) ? n : 0), 0);
-    if (told < asked || known.some((row) => row.unknown > 0)) {
+    const unbounded = driver.get(
+      `SELECT 1 FROM unbounded u JOIN files f ON f.id = u.file
+       WHERE u.table_no = ? AND u.field = ? AND f.removed_in = ? LIMIT 1`,
+      table.no,
+      field,
+      LIVE,
+    );
+    if (unbounded) {
       bounds.set(field, undefined);
       continue;
     }
-    const values = known
-      .flatMap((row) => [row.min, row.max].map((bound) => bound && decodeBound(row.class, bound)))
-      .filter((value) => typeof value === "bigint")
-      .sort((a, b) => (a < b ? -1 : 1));
-    const [min] = values;
-    const max = values.at(-1);
-    if (min !== undefined && max !== undefined) bounds.set(field, { min, max });
+    // Files from before a widening may hold the other class.
+    const found = (["int", "uint"] as const).flatMap((kind) => {
+      const min = extreme(driver, table.no, field, kind, "min");
+      const max = extreme(driver, table.no, field, kind, "max");
+      return min === undefined || max === undefined ? [] : [{ min, max }];
+    });
+    const [first, second] = found;
+    if (!first) continue;
+    bounds.set(field, {
+      min: second && second.min < first.min ? second.min : first.min,
+      max: second && second.max > first.max ? second.max : first.max,
+    });
   }
   return bounds;
 }
 
-interface Counts {
-  readonly files: number;
-  readonly unknown: number;
-}
-
-function hasLeaf(schema: Schema | undefined, field: number): boolean {
-  const type = schema && leafFields(schema).get(field)?.type;
-  return type !== undefined && boundClass(type) !== undefined;
+/** CROSS JOIN keeps SQLite from starting with the files: the first live one in the index's order is the answer. */
+function extreme(
+  driver: SqliteDriver,
+  table: number,
+  field: number,
+  kind: "int" | "uint",
+  end: "min" | "max",
+): bigint | undefined {
+  const row = driver.get<{ bound: Uint8Array }>(
+    `SELECT s.${end} AS bound FROM column_stats s CROSS JOIN files f ON f.id = s.file
+     WHERE s.table_no = ? AND s.field = ? AND s.class = ? AND s.${end} IS NOT NULL AND f.removed_in = ?
+     ORDER BY s.${end} ${end === "min" ? "ASC" : "DESC"} LIMIT 1`,
+    table,
+    field,
+    kind,
+    LIVE,
+  );
+  if (!row) return undefined;
+  const bound = fromOrderedBytes(kind, row.bound);
+  return typeof bound === "bigint" ? bound : corrupt("a bound of an integer column is no integer");
 }
 
 export function findReceipt(driver: SqliteDriver, tableId: string, batchId: string): Receipt | undefined {

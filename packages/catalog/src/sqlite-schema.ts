@@ -16,7 +16,9 @@ const count = (name: string): string => `${name} INTEGER NOT NULL CHECK (${name}
  * Step i makes version i + 1 of the file (SQLite's `user_version`) from version i. Steps are never edited once released.
  *
  * Tables have a small number here beside their id, since it is repeated in every row. A file is live from `added_in` on
- * and before `removed_in`, and no longer than its table. Bounds compare as blobs within one `class`, see `bounds.ts`.
+ * and before `removed_in`, and no longer than its table. Bounds compare as blobs within one `class`, see `bounds.ts`;
+ * `unbounded` has the files that may hold values of a column without telling between which bounds, so that a search by
+ * bounds is complete with them.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -118,6 +120,13 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX column_stats_by_min ON column_stats (table_no, field, class, min, max);
   CREATE INDEX column_stats_by_max ON column_stats (table_no, field, class, max, min);
+
+  CREATE TABLE unbounded (
+    table_no INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    file INTEGER NOT NULL REFERENCES files,
+    PRIMARY KEY (table_no, field, file)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE rejects (
     snapshot INTEGER NOT NULL REFERENCES entries,

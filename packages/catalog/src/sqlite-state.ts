@@ -1,8 +1,8 @@
 /** The catalog's tables as the state that `check` and `apply` see, and the changes written to them. */
 
-import { CatalogError, type Field, nameKey, type Schema } from "@eider/core";
+import { CatalogError, type ColumnStatistics, type Field, nameKey, type Schema } from "@eider/core";
 import type { Change } from "./apply.js";
-import { boundClass, encodeBound, leafFields } from "./bounds.js";
+import { boundClass, leafFields, toOrderedBytes } from "./bounds.js";
 import type { DataFile } from "./catalog.js";
 import type { BatchRecord, CatalogState, EntryHead, TableState, Totals } from "./check.js";
 import { type Entry, encodeEntry, readSchema, valueToJson } from "./entry.js";
@@ -213,6 +213,7 @@ export class SqliteState implements CatalogState {
     )?.id;
     if (id === undefined) corrupt("a file was not inserted");
     const leaves = this.#leavesOf(table, file.schemaVersion);
+    const bounded = new Set<number>();
     for (const column of file.columns) {
       const leaf = leaves.get(column.fieldId) ?? corrupt(`${file.key} has statistics of no field`);
       const kind = boundClass(leaf.type) ?? corrupt(`${file.key} has statistics of a nested field`);
@@ -223,8 +224,8 @@ export class SqliteState implements CatalogState {
         column.fieldId,
         no,
         kind,
-        column.min === undefined ? null : encodeBound(kind, column.min),
-        column.max === undefined ? null : encodeBound(kind, column.max),
+        column.min === undefined ? null : toOrderedBytes(kind, column.min),
+        column.max === undefined ? null : toOrderedBytes(kind, column.max),
         column.valueCount,
         column.nullCount,
         column.hasNaN ? 1 : 0,
@@ -232,6 +233,11 @@ export class SqliteState implements CatalogState {
         column.maxExact ? 1 : 0,
         column.storedBytes,
       );
+      if (hasBounds(column)) bounded.add(column.fieldId);
+    }
+    for (const field of leaves.keys()) {
+      if (bounded.has(field)) continue;
+      this.#driver.run("INSERT INTO unbounded (table_no, field, file) VALUES (?, ?, ?)", no, field, id);
     }
   }
 
@@ -255,6 +261,11 @@ export class SqliteState implements CatalogState {
   #need(table: string): number {
     return this.#number(table) ?? corrupt(`there is no table ${table}`);
   }
+}
+
+/** Whether all values of the column are known to lie between bounds, or there are none. */
+function hasBounds({ min, max, valueCount, nullCount }: ColumnStatistics): boolean {
+  return (min !== undefined && max !== undefined) || nullCount === valueCount;
 }
 
 /** What a listing of snapshots shows, so that it need not read every entry's files and statistics. */
