@@ -50,8 +50,7 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
   set("autoinstall_known_extensions", "false");
   set("autoload_known_extensions", "false");
   set("allow_persistent_secrets", "false");
-  // The base database's name is in the way of a namespace called like it ("memory" by default).
-  const database = await native.open(":memory:_eider", config);
+  const database = await native.open(":memory:", config);
   const connection = await native.connect(database);
   try {
     await native.query(connection, "SET GLOBAL TimeZone = 'UTC'");

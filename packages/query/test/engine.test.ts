@@ -35,12 +35,12 @@ describe("tables of a lake", () => {
   test("with a namespace: every way to name the columns", async () => {
     await using lake = await TestLake.open();
     await lake.create("ns.events", { a: "int32" });
-    await lake.create("memory.events", { a: "int32" });
+    await lake.create("shop.events", { a: "int32" });
     await lake.create("events", { a: "int32" });
     await lake.append("ns.events", "SELECT 1::INT AS a");
-    await lake.append("memory.events", "SELECT 2::INT AS a");
+    await lake.append("shop.events", "SELECT 2::INT AS a");
     await lake.append("events", "SELECT 3::INT AS a");
-    expect(await lake.sql("SELECT ns.events.a AS x, e.a AS y FROM ns.events, memory.events AS e")).toEqual([
+    expect(await lake.sql("SELECT ns.events.a AS x, e.a AS y FROM ns.events, shop.events AS e")).toEqual([
       { x: 1, y: 2 },
     ]);
     expect(await lake.sql("SELECT events.a FROM NS.Events")).toEqual([{ a: 1 }]);
