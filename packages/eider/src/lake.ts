@@ -55,7 +55,7 @@ export class Lake implements AsyncDisposable {
   }
 
   /** A handle to a table, which need not exist yet. */
-  table<R = Record<string, unknown>>(name: string, options: TableOptions = {}): Table<R> {
+  table<R = object>(name: string, options: TableOptions = {}): Table<R> {
     return new Table<R>(this.#host, name, options);
   }
 

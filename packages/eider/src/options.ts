@@ -43,7 +43,7 @@ export interface TableOptions {
 export type Format = "ndjson" | "json" | "csv" | "tsv" | "parquet" | "arrow";
 
 /** Anything rows can come from. A bare string is refused: it could be a path, a URL or the data itself. */
-export type Source<R = unknown> =
+export type Source<R = object> =
   | Iterable<R>
   | AsyncIterable<R>
   | Uint8Array

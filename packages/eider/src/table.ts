@@ -17,7 +17,7 @@ export interface TableHost {
   assertWritable(): void;
 }
 
-export class Table<R = Record<string, unknown>> {
+export class Table<R = object> {
   readonly name: string;
   readonly #host: TableHost;
   readonly #plan: TablePlan;
@@ -49,7 +49,7 @@ export class Table<R = Record<string, unknown>> {
         newId: open.newId,
       };
       const trace = { table: this.name, ...(options.batchId !== undefined && { batchId: options.batchId }) };
-      return traced("append", trace, () => append(context, this.#plan, source, options));
+      return traced("append", trace, () => append(context, this.#plan, source as Source, options));
     });
   }
 

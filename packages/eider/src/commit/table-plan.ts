@@ -14,7 +14,7 @@ import {
   type Schema,
   SchemaError,
   toSchema,
-  widens,
+  widen,
 } from "@eider/core";
 import type { TableOptions } from "../options.js";
 
@@ -93,16 +93,18 @@ export function assertMatches(plan: TablePlan, table: TableInfo): void {
   }
 }
 
-/** Whether a column that may have evolved since still is what was declared: the same type, or a wider one. */
+/** Whether a column is what was declared, or what that may have become since by evolution. */
 function covers(found: Field, declared: Field): boolean {
   if (formatType(found.type) === formatType(declared.type)) return true;
-  if (found.type.kind !== declared.type.kind) return widens(declared.type, found.type);
   const below = childFields(found.type);
-  return below.length === 0
-    ? widens(declared.type, found.type)
-    : childFields(declared.type).every((child) =>
-        below.some((other) => nameKey(other.name) === nameKey(child.name) && covers(other, child)),
-      );
+  if (found.type.kind === declared.type.kind && below.length > 0) {
+    return childFields(declared.type).every((child) =>
+      below.some((other) => nameKey(other.name) === nameKey(child.name) && covers(other, child)),
+    );
+  }
+  // What was stored when it widened is not known here; it was small enough.
+  const widened = widen(declared.type, found.type, { min: 0n, max: 0n });
+  return widened !== undefined && formatType(widened) === formatType(found.type);
 }
 
 /**
