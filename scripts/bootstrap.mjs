@@ -140,7 +140,11 @@ function listFiles(folder) {
 function missingOutputs() {
   return workspaces().flatMap((folder) => {
     const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const paths = [...Object.values(manifest.exports ?? {}).flatMap(leaves), ...leaves(manifest.bin ?? {})];
+    const paths = [
+      ...Object.values(manifest.exports ?? {}).flatMap(leaves),
+      ...leaves(manifest.bin ?? {}),
+      ...leaves(manifest.main ?? {}),
+    ];
     return paths
       .map((path) => `${folder}/${path.replace(/^\.\//, "")}`)
       .filter((path) => !existsSync(join(root, path)));
