@@ -35,7 +35,7 @@ describe("bad input is a clear error and nothing is half-done", () => {
     "an unknown format": [() => bytes("hello"), "unknown_format"],
     "bytes that are not UTF-8": [
       () => Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
-      "rejected_rows",
+      "bad_encoding",
     ],
     "a cut-off gzip": [() => gz.subarray(0, gz.length - 12), "truncated_gzip"],
     "a damaged gzip": [
@@ -205,7 +205,7 @@ describe("disks", () => {
       const where = join(path, "lake");
       await using lake = await Lake.open(where);
       await lake.table("t").append([{ a: 1 }]);
-      const big = [...events(40_000)];
+      const big = [...events(150_000)];
       await expect(lake.table("t2").append(big, { batchId: "b" })).rejects.toMatchObject({
         name: "StoreError",
         code: "store_full",

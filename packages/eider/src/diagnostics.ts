@@ -3,9 +3,11 @@
  * channel to OpenTelemetry. Contexts carry names, ids and counts, never row values.
  */
 
-import { tracingChannel } from "node:diagnostics_channel";
+import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 
-const channels = {
+type Channel = "append" | "query" | "maintain";
+
+const channels: Readonly<Record<Channel, TracingChannel>> = {
   append: tracingChannel("eider:append"),
   query: tracingChannel("eider:query"),
   maintain: tracingChannel("eider:maintain"),
@@ -13,7 +15,7 @@ const channels = {
 
 /** Runs `work`, telling the channel's subscribers when it starts, ends or fails. */
 export function traced<T>(
-  channel: keyof typeof channels,
+  channel: Channel,
   context: Readonly<Record<string, unknown>>,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, realpath } from "node:fs/promises";
+import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -68,6 +68,7 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   }
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);
+  if (await isFile(root)) throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root });
   const key = `${mode === "read" ? "read" : "write"}:${root}`;
   let shared = openLakes.get(key);
   if (!shared) {
@@ -97,12 +98,25 @@ async function openFolder(
   const existing = await readLakeFile(store);
   const path = join(root, "_eider", CATALOG_FILE);
   if (existing) {
-    const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options);
+    const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options).catch((cause: unknown) => {
+      if (!(cause instanceof NotFoundError)) throw cause;
+      throw new CatalogError(
+        "catalog_missing",
+        `the lake at ${root} has lost its catalog ${path}: restore it from a backup`,
+        {
+          subject: path,
+          cause,
+        },
+      );
+    });
     return assemble(store, catalog, options);
   }
   const entries = await readdir(root).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") return [];
-    throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root, cause });
+    throw new StoreError("store_unreadable", `cannot read ${root} (${cause.code ?? "unknown error"})`, {
+      subject: root,
+      cause,
+    });
   });
   if (entries.some((name) => name !== "_eider")) {
     throw new NotFoundError("not_a_lake", `${root} holds other files and is not a lake: choose a new or empty folder`, {
@@ -124,6 +138,11 @@ async function openFolder(
     });
   }
   return assemble(store, await openCatalog(path, "create", options), options);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const info = await stat(path).catch(() => undefined);
+  return info !== undefined && !info.isDirectory();
 }
 
 function openCatalog(path: string, mode: "create" | "open" | "read", options: LakeOptions): Promise<Catalog> {

@@ -4,7 +4,7 @@ import { InvalidInputError } from "@eider/core";
 import type { Format } from "../options.js";
 
 /** Bytes of (decompressed) input needed to decide. */
-export const FORMAT_BYTES = 64 * 1024;
+export const FORMAT_BYTES: number = 64 * 1024;
 
 const EXTENSIONS: ReadonlyMap<string, Format> = new Map([
   ["csv", "csv"],
