@@ -45,6 +45,11 @@ export function readDuckDBError(error: unknown): DuckDBError {
   };
 }
 
+/** Whether the instance is of no more use. */
+export function isFatal({ type, message }: DuckDBError): boolean {
+  return /^(INTERNAL|FATAL)$/i.test(type) || message.includes("database has been invalidated");
+}
+
 export interface ErrorContext {
   /** The user's SQL. */
   readonly sql: string;
@@ -52,15 +57,15 @@ export interface ErrorContext {
   readonly positionOf: (byteOffset: number) => number | undefined;
   /** Names of all tables at the snapshot, for suggestions. */
   readonly tables: readonly string[];
-  /** Words of ours that DuckDB may mention, with what to say instead. */
-  readonly hidden: ReadonlyMap<string, string>;
 }
 
-/** The error for the user. Errors about files come out as `sql_error`: see `file-check.ts`. */
+/** Databases of sessions, which the user knows nothing of; see `session.ts`. */
+const SESSION_DATABASE = /"?_eider_\d+(_at_\d+)?"?\./g;
+
+/** The error for the user. Errors about files come out as `sql_error`: see `LocalFiles.findFault`. */
 export function toQueryError(error: DuckDBError, context: ErrorContext, cause: unknown): EiderError {
   const position = error.position === undefined ? undefined : context.positionOf(error.position);
-  let message = error.message.trim();
-  for (const [word, instead] of context.hidden) message = message.replaceAll(word, instead);
+  const message = error.message.trim().replace(SESSION_DATABASE, "");
   const make = (code: string, text: string, subject?: string): QueryError =>
     new QueryError(code, text, {
       cause,
@@ -119,13 +124,17 @@ function unknownTable(name: string | undefined, context: ErrorContext, make: Mak
 
 /** Names the tables most like the one asked for. */
 export function unknownTableMessage(name: string, tables: readonly string[]): string {
+  const quoted = (names: readonly string[], word: string): string =>
+    names.map((table) => JSON.stringify(table)).join(word);
   const close = closestNames(name, tables);
   const hint =
     tables.length === 0
       ? "the lake has no table at this snapshot"
       : close.length > 0
-        ? `did you mean ${close.map((n) => JSON.stringify(n)).join(" or ")}?`
-        : `there are ${tables.length} tables, see SHOW ALL TABLES`;
+        ? `did you mean ${quoted(close, " or ")}?`
+        : tables.length <= 5
+          ? `there are ${quoted(tables, ", ")}`
+          : `SHOW ALL TABLES lists the ${tables.length} that there are`;
   return `there is no table ${JSON.stringify(name)}: ${hint}`;
 }
 
@@ -138,7 +147,7 @@ function closestNames(name: string, tables: readonly string[]): string[] {
       const distance = Math.min(editDistance(wanted, own), editDistance(last, own.slice(own.lastIndexOf(".") + 1)));
       return { table, distance };
     })
-    .filter(({ distance }) => distance <= Math.max(2, wanted.length / 3) || tables.length <= 3)
+    .filter(({ distance }) => distance <= Math.min(3, Math.max(1, wanted.length / 3)))
     .sort((a, b) => a.distance - b.distance || (a.table < b.table ? -1 : 1))
     .slice(0, 3)
     .map(({ table }) => table);

@@ -6,7 +6,7 @@ import type { Catalog, ListedFile, TableInfo } from "@eider/catalog";
 import { parseTableName } from "@eider/catalog";
 import { CatalogError, EiderError, NotFoundError, QueryError, type RecordBatch } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
-import { type ErrorContext, readDuckDBError, toQueryError, unknownTableMessage } from "./duckdb-error.js";
+import { type ErrorContext, isFatal, readDuckDBError, toQueryError, unknownTableMessage } from "./duckdb-error.js";
 import { EngineQuery } from "./engine-query.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
@@ -226,7 +226,9 @@ export class QueryEngine implements AsyncDisposable {
       interrupter.throwIfStopped();
       const plan = await this.#plan(statement, values, options);
       interrupter.throwIfStopped();
-      const own = await this.#session(plan.session, statement.needsAllTables);
+      const own = await this.#session(plan.session, statement.needsAllTables).catch((error: unknown) =>
+        this.#translate(error, plan, statement, () => undefined),
+      );
       session = own;
       const { sql, parameters, edits } = rewrite(statement, values, plan, own);
       const run = new Run({
@@ -236,7 +238,11 @@ export class QueryEngine implements AsyncDisposable {
         sql,
         nests: statement.nests,
         parameters,
-        translate: (error, prefixBytes) => this.#translate(error, plan, own, statement, sql, edits, prefixBytes),
+        translate: (error, prefixBytes) =>
+          this.#translate(error, plan, statement, (offset) => {
+            const position = charOffset(sql, offset - prefixBytes);
+            return position === undefined ? undefined : edits.originalPosition(position);
+          }),
       });
       return { run, plan };
     })();
@@ -343,35 +349,23 @@ export class QueryEngine implements AsyncDisposable {
     if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
   }
 
+  /** Throws the error for the user in place of what a native call threw. */
   async #translate(
     error: unknown,
     plan: Plan,
-    session: Session,
     statement: Statement,
-    sql: string,
-    edits: TextEdits,
-    prefixBytes: number,
+    positionOf: ErrorContext["positionOf"],
   ): Promise<never> {
     if (error instanceof EiderError && !(error instanceof QueryError && error.code === "incomplete_result"))
       throw error;
     const read = readDuckDBError(error);
-    if (/^(INTERNAL|FATAL)$/i.test(read.type) || /database has been invalidated/.test(read.message))
-      this.#replaceInstance();
+    if (isFatal(read)) this.#replaceInstance();
     if (!HARMLESS.has(read.type)) {
       const fault = await this.#files.findFault(plan.files, read.message);
       if (fault) throw fault;
     }
     if (error instanceof EiderError) throw error;
-    const context: ErrorContext = {
-      sql: statement.text,
-      positionOf: (offset) => {
-        const position = charOffset(sql, offset - prefixBytes);
-        return position === undefined ? undefined : edits.originalPosition(position);
-      },
-      tables: plan.tables,
-      hidden: new Map([session.database, ...session.databases.values()].map((name) => [`${name}.`, ""])),
-    };
-    throw toQueryError(read, context, error);
+    throw toQueryError(read, { sql: statement.text, positionOf, tables: plan.tables }, error);
   }
 
   /** After a fatal error an instance refuses everything. */

@@ -38,6 +38,9 @@ export interface InstanceSettings {
   readonly spillDir: string;
 }
 
+/** The database that a connection uses when it uses no other. */
+export const BASE_DATABASE = "_eider";
+
 /** A DuckDB instance of its own. Memory, threads and the settings below hold for all its connections. */
 export async function openInstance(native: Native, settings: InstanceSettings): Promise<NativeDatabase> {
   const config = native.create_config();
@@ -53,6 +56,10 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
   const database = await native.open(":memory:", config);
   const connection = await native.connect(database);
   try {
+    // DuckDB's first database is called `memory`, and would be in the way of a namespace of that name.
+    await native.query(connection, `ATTACH ':memory:' AS ${BASE_DATABASE}`);
+    await native.query(connection, `USE ${BASE_DATABASE}`);
+    await native.query(connection, "DETACH memory");
     await native.query(connection, "SET GLOBAL TimeZone = 'UTC'");
     // Data files never change, so their footers may be kept.
     await native.query(connection, "SET GLOBAL parquet_metadata_cache = true");

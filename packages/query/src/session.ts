@@ -4,7 +4,15 @@
  */
 
 import { parseTableName } from "@eider/catalog";
-import type { Native, NativeConnection, NativeDatabase, NativeResult, NativeStatement } from "./native.js";
+import { isFatal, readDuckDBError } from "./duckdb-error.js";
+import {
+  BASE_DATABASE,
+  type Native,
+  type NativeConnection,
+  type NativeDatabase,
+  type NativeResult,
+  type NativeStatement,
+} from "./native.js";
 import { quoteName } from "./sql-tokens.js";
 
 export interface TableView {
@@ -20,8 +28,8 @@ export interface SessionPlan {
   readonly others: ReadonlyMap<number, readonly TableView[]>;
 }
 
-/** The base database's name; see `openInstance`. */
-const BASE = "_eider";
+/** Prefix of the sessions' databases: nothing of a user's is likely to be called so. */
+const PREFIX = "_eider";
 
 /** A namespace cannot be called so: see `parseTableName`. */
 const ALONE = "eider";
@@ -50,8 +58,8 @@ export class Session {
     this.connection = connection;
     this.key = plan.key;
     this.#instance = instance;
-    // A name that no namespace or table is likely to have: DuckDB calls `a.b` ambiguous when `a` is both.
-    const prefix = instance ? ALONE : `${BASE}_${++lastNumber}`;
+    // DuckDB calls `a.b` ambiguous when `a` is both a database and a namespace.
+    const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
     this.database = prefix;
     this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
   }
@@ -119,12 +127,13 @@ export class Session {
   async close(): Promise<void> {
     try {
       // Another statement ends a stream that was not read to its end.
-      await this.run(`USE ${BASE}`);
+      await this.run(`USE ${BASE_DATABASE}`);
       for (const database of [this.database, ...this.databases.values()]) {
         await this.run(`DETACH DATABASE IF EXISTS ${database}`);
       }
-    } catch {
+    } catch (error) {
       // An instance that had a fatal error takes no more statements; nothing of it is used again.
+      if (!isFatal(readDuckDBError(error))) throw error;
     } finally {
       this.#native.disconnect_sync(this.connection);
       if (this.#instance) this.#native.close_sync(this.#instance);
