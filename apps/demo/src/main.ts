@@ -17,8 +17,8 @@ async function main(): Promise<void> {
       const query = lake.sql(sql);
       console.log(`\n${title}\n`);
       console.log(formatTable(await query));
-      const { elapsedMs, filesRead, filesConsidered } = query.stats!;
-      console.log(`  (${Math.round(elapsedMs)} ms, ${filesRead} of ${filesConsidered} data files read)`);
+      const { elapsedMs, filesRead } = query.stats!;
+      console.log(`  (${Math.round(elapsedMs)} ms, ${filesRead} data file${filesRead === 1 ? "" : "s"})`);
     }
     console.log("\nAppend everything again, as a job that was retried would:\n");
     for (const dataset of datasets) printAppend(dataset, await append(lake, dataset));

@@ -7,7 +7,7 @@ export interface Question {
 
 export const questions: readonly Question[] = [
   {
-    title: "Where did flights wait longest in June 2001? (one of the partitions is read)",
+    title: "Where did flights wait longest in June 2001?",
     sql: `
       SELECT origin, count(*) AS flights, round(avg(delay), 1) AS avg_delay_min,
              round(100 * avg((delay > 30)::int), 1) AS pct_over_30_min
