@@ -109,8 +109,13 @@ function badBody(value: unknown): InvalidInputError {
 
 /** A whole body as one new array, for stores that keep objects in memory. Options and errors as in `put`. */
 export async function readBody(body: ObjectBody, options: PutOptions = {}): Promise<Uint8Array> {
+  // Copied, and bytes at once: a caller may go on writing into its own, and a source may fill one buffer again.
+  if (body instanceof Uint8Array) {
+    const copy = body.slice();
+    await drainBody(copy, options, () => undefined);
+    return copy;
+  }
   const chunks: Uint8Array[] = [];
-  // Copied: a source may fill the same buffer again, and a caller may go on writing into its own.
   const total = await drainBody(body, options, (chunk) => {
     chunks.push(chunk.slice());
   });

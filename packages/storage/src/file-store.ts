@@ -177,7 +177,15 @@ export class FileStore implements ObjectStore {
         if ((code === "EISDIR" || code === "EEXIST") && (await removeEmptyFolder(path))) continue;
         throw fileError(error, key, "write");
       }
-      await Promise.all([ifAbsent ? file.discard() : undefined, this.#folders.sync(folder)]);
+      const discarded = ifAbsent ? file.discard() : undefined;
+      try {
+        await this.#folders.sync(folder);
+      } catch (error) {
+        const advice = "was put, but the disk did not confirm it: look with head whether it is there, then go on.";
+        throw new StoreError("put_unsettled", `${key} ${advice}`, { subject: key, cause: error });
+      } finally {
+        await discarded;
+      }
       return;
     }
     throw new StoreError("store_busy", `${key}: its folder is removed again and again by others. Try again.`, {

@@ -57,7 +57,8 @@ export interface StoreCapabilities {
 /**
  * Five calls. All may throw `StoreError`; unsafe keys throw `InvalidInputError` (`bad_key`); an aborted signal makes a
  * call, or the body or listing it gave, throw the signal's reason. A put looks at its signal only up to its commit point.
- * - `put` is atomic: readers see the whole object or none. A put that throws leaves nothing visible under the key.
+ * - `put` is atomic: readers see the whole object or none. A put that throws leaves nothing new visible under
+ *   the key; only `StoreError` `put_unsettled` says that it may have.
  * - `get` and `head` of an absent key: `NotFoundError` from `get`, `undefined` from `head`.
  * - `list` gives keys under a prefix (a plain string prefix) in ascending order of their UTF-8 bytes, without temporary files.
  * - `delete` of an absent key succeeds.

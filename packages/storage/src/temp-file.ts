@@ -59,7 +59,8 @@ export class TempFile {
       await this.#flush();
       // The kernel's own times stand still for milliseconds: two objects of one size, made and replaced within one such
       // step, could share size, time and inode, and so their etag.
-      const seconds = uniqueMicroseconds() / 1e6;
+      // Node 20 cuts to whole microseconds: the half keeps a rounded one from being cut to the one before.
+      const seconds = (uniqueMicroseconds() + 0.5) / 1e6;
       await this.#handle.utimes(seconds, seconds);
       if (durable) await this.#handle.sync();
       const facts = factsOf(await this.#handle.stat({ bigint: true }));

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  type FileHandle,
   lstat,
   mkdir,
   mkdtemp,
@@ -22,6 +23,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { assertSafeKey, FileStore, type ListOptions, type ObjectStore } from "../src/index.js";
 
 const POSIX = process.platform !== "win32";
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
 let folder: string;
@@ -266,7 +268,7 @@ describe("files that others put there", () => {
       await writeFile(join(root, name), "");
     }
     await writeFile(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0x66, 0xff])]), "");
-    execFileSync("mkfifo", [join(root, "pipe")]);
+    execFileSync("sh", ["-c", 'mkfifo "$0"', join(root, "pipe")]);
     expect(await keysOf(store)).toEqual(["ok"]);
     await expect(store.get("pipe")).rejects.toThrow(NotFoundError);
     expect(await store.head("pipe")).toBeUndefined();
@@ -476,6 +478,60 @@ describe("syncing", () => {
       expect(folders).toBeLessThan(40);
     },
   );
+
+  test.runIf(POSIX)("a put that the disk does not confirm says so, and leaves no unfinished file", async () => {
+    await using store = new FileStore(root);
+    await store.put("a/first", text("x"));
+    const handle = await open(folder, "r");
+    const prototype = Object.getPrototypeOf(handle) as { sync: (this: FileHandle) => Promise<void> };
+    await handle.close();
+    const real = prototype.sync;
+    let failing = "";
+    prototype.sync = async function (this: FileHandle): Promise<void> {
+      const kind = (await this.stat()).isDirectory() ? "folder" : "file";
+      if (kind === failing) throw Object.assign(new Error("EIO"), { code: "EIO" });
+      await real.call(this);
+    };
+    try {
+      for (const ifAbsent of [true, false]) {
+        failing = "file";
+        await expect(store.put("a/new", text("x"), { ifAbsent })).rejects.toMatchObject({ code: "store_io" });
+        expect(await filesBelow(root)).toEqual(["a/first"]);
+        failing = "folder";
+        await expect(store.put("a/new", text("x"), { ifAbsent })).rejects.toMatchObject(refused("put_unsettled"));
+        expect(await filesBelow(root)).toEqual(["a/first", "a/new"]);
+        failing = "";
+        await store.delete("a/new");
+        await store.put("a/first", text("x"));
+      }
+    } finally {
+      prototype.sync = real;
+    }
+  });
+
+  test.runIf(POSIX)("a put never relies on a sync that began before its file was there", async () => {
+    await using store = new FileStore(root);
+    await store.put("a/first", text("x"));
+    const handle = await open(folder, "r");
+    const prototype = Object.getPrototypeOf(handle) as { sync: (this: FileHandle) => Promise<void> };
+    await handle.close();
+    const real = prototype.sync;
+    let folderSyncs = 0;
+    prototype.sync = async function (this: FileHandle): Promise<void> {
+      const isFolder = (await this.stat()).isDirectory();
+      // The first sync of the folder lasts until the second file is there.
+      if (isFolder && ++folderSyncs === 1) while (!(await filesBelow(root)).includes("a/2")) await turn();
+      await real.call(this);
+    };
+    try {
+      const first = store.put("a/1", text("x"));
+      while (folderSyncs === 0) await turn();
+      await Promise.all([first, store.put("a/2", text("x"))]);
+    } finally {
+      prototype.sync = real;
+    }
+    expect(folderSyncs).toBe(2);
+  });
 
   test.runIf(process.platform === "linux")("durable: false syncs nothing", async () => {
     await using store = new FileStore(root, { durable: false });
