@@ -68,13 +68,10 @@ export class SqliteConnection {
   /** Runs `body` on one state of the file. */
   async read<T>(body: (driver: SqliteDriver) => T): Promise<T> {
     return this.#patiently(() => {
-      for (;;) {
-        const driver = this.#use();
-        const result = this.#inTransaction(driver, "BEGIN", body);
-        driver.exec("COMMIT");
-        // Of a copy: if somebody wrote meanwhile, the answer is late or, if it was being taken, of no state at all.
-        if (this.#frozen === undefined || this.#frozen === this.#look()) return result;
-      }
+      const driver = this.#use();
+      const result = this.#inTransaction(driver, "BEGIN", body);
+      driver.exec("COMMIT");
+      return result;
     }, this.#deadline());
   }
 
@@ -221,29 +218,40 @@ export class SqliteConnection {
 
   /**
    * A read-only connection takes part in WAL's locking as long as it can open or make the files beside the catalog. In a
-   * folder that it cannot write, where no log is left, the file is complete by itself and a copy of it in memory is read;
-   * every read then makes sure that nobody has changed the file.
+   * folder that it cannot write, where no log is left, the file is complete by itself, and a copy of it in memory is read
+   * until the file changes.
    */
   #openToRead(path: string): SqliteDriver {
-    const frozen = this.#look();
-    const tryOpen = (copy: boolean): SqliteDriver => {
-      const driver = this.#options.openDriver(path, { readonly: true, create: false, blockMs: BLOCK_MS, copy });
+    for (;;) {
+      const before = this.#look();
+      const changed = (): boolean => before !== this.#look();
       try {
-        this.#isCurrent(driver, { create: false, migrate: false });
-        return driver;
+        return this.#keep(this.#tryToRead(path, false));
       } catch (error) {
-        driver.close();
-        throw error;
+        if (!isOpenRefused(error) || (sizeOf(`${path}-wal`) > 0 && !changed())) throw error;
       }
-    };
-    try {
-      return this.#keep(tryOpen(false));
-    } catch (error) {
-      if (!isOpenRefused(error) || sizeOf(`${path}-wal`) > 0) throw error;
+      try {
+        const driver = this.#tryToRead(path, true);
+        if (!changed()) {
+          this.#frozen = before;
+          return this.#keep(driver);
+        }
+        driver.close(); // copied while somebody wrote: of no state at all
+      } catch (error) {
+        if (!changed()) throw error;
+      }
     }
-    const driver = this.#keep(tryOpen(true));
-    this.#frozen = frozen;
-    return driver;
+  }
+
+  #tryToRead(path: string, copy: boolean): SqliteDriver {
+    const driver = this.#options.openDriver(path, { readonly: true, create: false, blockMs: BLOCK_MS, copy });
+    try {
+      this.#isCurrent(driver, { create: false, migrate: false });
+      return driver;
+    } catch (error) {
+      driver.close();
+      throw error;
+    }
   }
 
   #isCurrent(driver: SqliteDriver, may: { create: boolean; migrate: boolean }): boolean {

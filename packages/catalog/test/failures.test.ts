@@ -297,6 +297,36 @@ describe("a file", () => {
     await expect(catalog.tables()).rejects.toMatchObject({ code: "catalog_corrupt" });
   });
 
+  it("that is written while a copy of it is taken is copied again", async () => {
+    const path = join(tempFolder(), "c.sqlite");
+    const commit = async (table: string): Promise<Buffer> => {
+      await using writer = await SqliteCatalog.open({ path });
+      await writer.commit(draft(create(table, table)));
+      await writer[Symbol.asyncDispose]();
+      return readFileSync(path);
+    };
+    const older = await commit("t1");
+    let newer = older;
+    let copies = 0;
+    await using catalog = await SqliteCatalog.open({
+      path,
+      mode: "read",
+      driver: (file, options) => {
+        // As in a folder that cannot be written.
+        if (!options.copy) throw sqliteError("SQLITE_CANTOPEN");
+        if (++copies !== 2) return openBetterSqlite(file, options);
+        writeFileSync(path, Buffer.concat([newer.subarray(0, 8192), older.subarray(8192)]));
+        const driver = openBetterSqlite(file, options);
+        writeFileSync(path, newer);
+        return driver;
+      },
+    });
+    expect(await catalog.tables()).toHaveLength(1);
+    newer = await commit("t2");
+    expect((await catalog.tables()).map(({ name }) => name)).toEqual(["t1", "t2"]);
+    expect(copies).toBe(3);
+  });
+
   it("that was deleted or replaced while open takes no more commits", async () => {
     const folder = tempFolder();
     const path = join(folder, "c.sqlite");
