@@ -6,7 +6,7 @@
 import type { Column } from "./columns.js";
 import { InvalidInputError, SchemaError } from "./errors.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
-import type { Field } from "./schema.js";
+import { childFields, type Field, formatType } from "./schema.js";
 
 /** A leaf's entries in one row group: one for each value, and one wherever a null or an empty list ends the path. */
 export interface LeafEntries {
@@ -52,21 +52,21 @@ export function walkLeaves(field: Field, column: Column, rows: number, each: (en
 }
 
 function walk(field: Field, column: Column, above: State, each: (entries: LeafEntries) => void): void {
-  if (column.type.kind !== field.type.kind) throw mismatch(field, `is ${column.type.kind}, not ${field.type.kind}`);
+  checkType(field, column);
   const state = enter(field, column, above);
   switch (field.type.kind) {
     case "struct":
       field.type.fields.forEach((child, i) => {
-        walk(child, childOf(column, i, field), state, each);
+        walk(child, column.children[i]!, state, each);
       });
       break;
     case "list":
-      walk(field.type.element, childOf(column, 0, field), repeat(column, state), each);
+      walk(field.type.element, column.children[0]!, repeat(column, state), each);
       break;
     case "map": {
       const entries = repeat(column, state);
-      walk(field.type.key, childOf(column, 0, field), entries, each);
-      walk(field.type.value, childOf(column, 1, field), entries, each);
+      walk(field.type.key, column.children[0]!, entries, each);
+      walk(field.type.value, column.children[1]!, entries, each);
       break;
     }
     default:
@@ -74,10 +74,13 @@ function walk(field: Field, column: Column, above: State, each: (entries: LeafEn
   }
 }
 
-function childOf(column: Column, index: number, field: Field): Column {
-  const child = column.children[index];
-  if (child === undefined) throw mismatch(field, "lacks a child");
-  return child;
+/** Nested types are compared child by child, on the way down. */
+function checkType(field: Field, { type, children }: Column): void {
+  const expected = childFields(field.type);
+  if (type.kind === field.type.kind && children.length === expected.length) {
+    if (expected.length > 0 || formatType(type) === formatType(field.type)) return;
+  }
+  throw mismatch(field, `is ${formatType(type)}, not ${formatType(field.type)}`);
 }
 
 function mismatch(field: Field, reason: string): SchemaError {

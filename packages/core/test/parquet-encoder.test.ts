@@ -600,6 +600,11 @@ describe("files", () => {
     expect(() => encoder.writeRowGroup(batchOf(other, [{ a: "x" }]))).toThrow(
       expect.objectContaining({ code: "batch_mismatch" }),
     );
+    const wide = assignFieldIds(toSchema({ a: "struct<d: decimal(9,2)>" }));
+    const narrow = assignFieldIds(toSchema({ a: "struct<d: decimal(9,1)>" }));
+    expect(() => new ParquetEncoder(wide).writeRowGroup(batchOf(narrow, [{ a: { d: 1n } }]))).toThrow(
+      expect.objectContaining({ code: "batch_mismatch", message: expect.stringContaining("decimal(9,1)") }),
+    );
     expect(() => encoder.writeRowGroup({ schema, length: 1, columns: [] })).toThrow(
       expect.objectContaining({ code: "batch_mismatch" }),
     );

@@ -314,9 +314,18 @@ describe("statistics", () => {
       case "float64":
         return `'${Object.is(value, -0) ? "-0.0" : String(value)}'::DOUBLE`;
       case "binary":
+      case "fixed":
         return `unhex('${Buffer.from(value as Uint8Array).toString("hex")}')`;
+      case "uuid":
+        return `'${Buffer.from(value as Uint8Array).toString("hex")}'::UUID`;
+      case "date":
+        return `(DATE '1970-01-01' + (${value})::INTEGER)`;
+      case "time":
+        return `(TIME '00:00:00' + to_microseconds(${value}))`;
       case "timestamp":
         return `make_timestamp(${value}::BIGINT)`;
+      case "timestamptz":
+        return `make_timestamptz(${value}::BIGINT)`;
       case "bool":
         return String(value);
       default:
@@ -334,7 +343,14 @@ describe("statistics", () => {
     { kind: "int8" },
     { kind: "uint32" },
     { kind: "timestamp" },
+    { kind: "timestamptz" },
+    { kind: "date" },
+    { kind: "time" },
+    { kind: "uuid" },
+    { kind: "json" },
     { kind: "bool" },
+    { kind: "fixed", size: 12 },
+    { kind: "decimal", precision: 9, scale: 0 },
     { kind: "decimal", precision: 30, scale: 0 },
   );
 
