@@ -70,3 +70,10 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
   }
   return database;
 }
+
+/** A connection with a database in use: where none is, some statements do not bind. */
+export async function openConnection(native: Native, database: NativeDatabase): Promise<NativeConnection> {
+  const connection = await native.connect(database);
+  await native.query(connection, `USE ${BASE_DATABASE}`);
+  return connection;
+}

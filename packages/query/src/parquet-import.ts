@@ -13,7 +13,14 @@ import {
 import { type ColumnReader, VectorReader } from "./arrow.js";
 import { toImportError } from "./duckdb-error.js";
 import { Interrupter } from "./interrupter.js";
-import { type Native, type NativeConnection, type NativeDatabase, type NativeResult, openInstance } from "./native.js";
+import {
+  type Native,
+  type NativeConnection,
+  type NativeDatabase,
+  type NativeResult,
+  openConnection,
+  openInstance,
+} from "./native.js";
 import type { ParquetImport } from "./query.js";
 import { importTarget } from "./result-types.js";
 import { quoteName, quoteText } from "./sql-tokens.js";
@@ -91,7 +98,7 @@ export class ParquetImporter implements AsyncDisposable {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<RecordBatch, void, undefined> {
     const native = this.#native;
-    const connection = await native.connect(await this.#open());
+    const connection = await openConnection(native, await this.#open());
     const vectors = new VectorReader(native);
     using interrupter = new Interrupter(native, signal ? { signal } : {});
     const call = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -143,7 +150,7 @@ export class ParquetImporter implements AsyncDisposable {
   }
 
   async #connected<T>(path: string, work: (connection: NativeConnection) => Promise<T>): Promise<T> {
-    const connection = await this.#native.connect(await this.#open());
+    const connection = await openConnection(this.#native, await this.#open());
     try {
       return await work(connection);
     } catch (error) {

@@ -12,6 +12,7 @@ import {
   type NativeDatabase,
   type NativeResult,
   type NativeStatement,
+  openConnection,
 } from "./native.js";
 import { quoteName } from "./sql-tokens.js";
 
@@ -65,12 +66,12 @@ export class Session {
   }
 
   static async open(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {
-    return new Session(native, await native.connect(instance), plan, undefined).#attachAll(plan);
+    return new Session(native, await openConnection(native, instance), plan, undefined).#attachAll(plan);
   }
 
   /** A session that sees no other's databases; it owns the instance. */
   static async alone(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {
-    return new Session(native, await native.connect(instance), plan, instance).#attachAll(plan);
+    return new Session(native, await openConnection(native, instance), plan, instance).#attachAll(plan);
   }
 
   get isAlone(): boolean {
