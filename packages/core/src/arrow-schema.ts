@@ -58,9 +58,11 @@ function typeFromArrow(type: ArrowType, extension: string | undefined, path: rea
       return { kind: "time" };
     case ArrowTypeId.timestamp:
       return { kind: type.timezone ? "timestamptz" : "timestamp" };
+    case ArrowTypeId.fixedSizeList:
+      if ((type.listSize ?? 0) < 1) throw unsupported(path, "fixed-size list of 0 elements", "leave the column out");
+      return { kind: "list", element: fieldFromArrow(type.children![0]!, [...path, "element"], "element") };
     case ArrowTypeId.list:
     case ArrowTypeId.largeList:
-    case ArrowTypeId.fixedSizeList:
       return { kind: "list", element: fieldFromArrow(type.children![0]!, [...path, "element"], "element") };
     case ArrowTypeId.map: {
       const [key, value] = type.children![0]!.type.children!;

@@ -58,9 +58,10 @@ export interface ArrowType {
   readonly timezone?: string | null;
   readonly byteWidth?: number;
   readonly listSize?: number;
-  /** Of a dictionary: the type of its indices and of its values. */
+  /** Of a dictionary: the types of its indices and of its values, and its number in IPC. */
   readonly indices?: ArrowType;
   readonly dictionary?: ArrowType;
+  readonly dictionaryId?: number;
 }
 
 /**
@@ -76,15 +77,18 @@ export interface ArrowData {
   readonly values?: ArrayBufferView | null;
   readonly valueOffsets?: ArrayBufferView | null;
   readonly children: readonly ArrowData[];
-  readonly dictionary?: { readonly data: readonly ArrowData[] };
+  readonly dictionary?: ArrowDictionary;
   readonly variadicBuffers?: readonly Uint8Array[];
-  slice(offset: number, length: number): ArrowData;
+}
+
+/** The values of a dictionary; a delta adds a chunk. */
+export interface ArrowDictionary {
+  readonly data: readonly ArrowData[];
 }
 
 export interface ArrowBatch {
-  readonly schema: { readonly fields: readonly ArrowField[] };
   readonly numRows: number;
-  readonly data: ArrowData;
+  readonly data: { readonly children: readonly ArrowData[] };
 }
 
 /** Whether a value is an Arrow Table or RecordBatch, of whatever copy of the library. */
@@ -111,4 +115,82 @@ export function batchesOf(source: ArrowLike): readonly ArrowBatch[] {
 
 export function fieldsOf(source: ArrowLike): readonly ArrowField[] {
   return source.schema.fields as readonly ArrowField[];
+}
+
+/** Values `[start, start + length)` of a chunk. */
+export function sliceData(data: ArrowData, start: number, length: number): ArrowData {
+  const { type } = data;
+  const offset = data.offset + start;
+  const base = { ...shapeOf(data), offset, length, nullCount: data.nullCount === 0 ? 0 : -1 };
+  switch (type.typeId) {
+    case ArrowTypeId.bool:
+    case ArrowTypeId.null:
+      return base;
+    case ArrowTypeId.utf8:
+    case ArrowTypeId.binary:
+    case ArrowTypeId.list:
+    case ArrowTypeId.map:
+      return { ...base, valueOffsets: cut(data.valueOffsets, start, length + 1, 4) };
+    case ArrowTypeId.largeUtf8:
+    case ArrowTypeId.largeBinary:
+    case ArrowTypeId.largeList:
+      return { ...base, valueOffsets: cut(data.valueOffsets, start, length + 1, 8) };
+    case ArrowTypeId.struct:
+      return { ...base, children: data.children.map((child) => sliceData(child, start, length)) };
+    case ArrowTypeId.fixedSizeList: {
+      const size = type.listSize ?? 0;
+      return { ...base, children: data.children.map((child) => sliceData(child, start * size, length * size)) };
+    }
+    default:
+      return { ...base, values: cut(data.values, start, length, valueWidth(type)) };
+  }
+}
+
+/** The properties that matter: those of the library's objects are not all their own. */
+function shapeOf(data: ArrowData): ArrowData {
+  const { type, length, offset, nullCount, nullBitmap, values, valueOffsets, children, dictionary, variadicBuffers } =
+    data;
+  return {
+    type,
+    length,
+    offset,
+    nullCount,
+    children,
+    ...(nullBitmap && { nullBitmap }),
+    ...(values && { values }),
+    ...(valueOffsets && { valueOffsets }),
+    ...(dictionary && { dictionary }),
+    ...(variadicBuffers && { variadicBuffers }),
+  };
+}
+
+function cut(values: ArrayBufferView | null | undefined, start: number, length: number, width: number): Uint8Array {
+  if (!values) return new Uint8Array(0);
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  return bytes.subarray(start * width, (start + length) * width);
+}
+
+/** Bytes per value of types without offsets and children. */
+export function valueWidth(type: ArrowType): number {
+  switch (type.typeId) {
+    case ArrowTypeId.dictionary:
+      return valueWidth(type.indices!);
+    case ArrowTypeId.float:
+      return 2 << (type.precision ?? 2);
+    case ArrowTypeId.date:
+      return type.unit === 0 ? 4 : 8;
+    case ArrowTypeId.time:
+      return (type.unit ?? 2) < 2 ? 4 : 8;
+    case ArrowTypeId.timestamp:
+      return 8;
+    case ArrowTypeId.fixedSizeBinary:
+      return type.byteWidth ?? 0;
+    case ArrowTypeId.utf8View:
+    case ArrowTypeId.binaryView:
+      return 16;
+    case ArrowTypeId.decimal:
+      return (type.bitWidth ?? 128) / 8;
+    default:
+      return (type.bitWidth ?? 64) / 8;
+  }
 }

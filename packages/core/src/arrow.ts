@@ -1,7 +1,16 @@
 /** Arrow tables and batches as our record batches, sharing their buffers where the layouts agree. */
 
 import { schemaFromArrow } from "./arrow-schema.js";
-import { type ArrowBatch, type ArrowData, type ArrowLike, ArrowTypeId, batchesOf, fieldsOf } from "./arrow-shape.js";
+import {
+  type ArrowBatch,
+  type ArrowData,
+  type ArrowDictionary,
+  type ArrowLike,
+  ArrowTypeId,
+  batchesOf,
+  fieldsOf,
+  sliceData,
+} from "./arrow-shape.js";
 import { bitmapBytes, countBits, isValid, sliceBits } from "./bitmap.js";
 import type { Column, RecordBatch } from "./columns.js";
 import { InvalidInputError, LimitError } from "./errors.js";
@@ -41,9 +50,15 @@ export function batchFromArrow(batch: ArrowBatch, schema: Schema): RecordBatch {
     if (data === undefined || data.length < batch.numRows) {
       throw badArrow(field.name, `has ${data?.length ?? 0} values where the batch has ${batch.numRows} rows`);
     }
-    const exact = data.length === batch.numRows ? data : data.slice(0, batch.numRows);
+    const exact = data.length === batch.numRows ? data : sliceData(data, 0, batch.numRows);
     columns.push(new ColumnReader(field.name).column(exact, field.type));
   });
+  if (columns.length === 0 && batch.numRows > MAX_EMPTY_ROWS) {
+    throw new LimitError(
+      "too_many_rows",
+      `an Arrow batch claims ${batch.numRows} rows without a value: use smaller batches`,
+    );
+  }
   return { schema: stored, length: batch.numRows, columns };
 }
 
@@ -55,8 +70,11 @@ const MICROS_PER_UNIT = [1_000_000, 1000] as const;
 const DAY_MILLIS = 86_400_000;
 const DAY_MICROS = 86_400_000_000;
 
+/** Rows of a batch whose columns are all of the Null type: a few bytes could claim any number of them. */
+const MAX_EMPTY_ROWS = 1 << 24;
+
 /** Decoded dictionaries, by the vector that batches share. */
-const DICTIONARIES = new WeakMap<object, Column>();
+const DICTIONARIES = new WeakMap<ArrowDictionary, Column>();
 
 /** Reads one top-level column; knows its name for errors. */
 class ColumnReader {
@@ -338,7 +356,7 @@ class ColumnReader {
     if (data.type.typeId === ArrowTypeId.fixedSizeList) return this.#fixedLists(data, type, validity);
     const wide = data.type.typeId === ArrowTypeId.largeList;
     const { offsets, start, end } = this.#offsets(data, wide, entries.length);
-    const used = start === 0 && end === entries.length ? entries : entries.slice(start, end - start);
+    const used = start === 0 && end === entries.length ? entries : sliceData(entries, start, end - start);
     const children =
       type.kind === "list"
         ? [this.column(used, type.element.type)]
@@ -369,7 +387,7 @@ class ColumnReader {
     const child = data.children[index];
     if (child === undefined || child.length < length)
       throw badArrow(this.#name, "has a child that is shorter than itself");
-    return this.column(child.length === length ? child : child.slice(0, length), type);
+    return this.column(child.length === length ? child : sliceData(child, 0, length), type);
   }
 
   /** Each batch has the dictionary that it was written with: one that is replaced later does not change it. */
