@@ -23,21 +23,12 @@ import { checkDraft } from "./draft.js";
 import { quote } from "./names.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openBetterSqlite, type SqliteDriver } from "./sqlite-driver.js";
+import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { corrupt } from "./sqlite-json.js";
-import {
-  findReceipt,
-  findTable,
-  integerBounds,
-  listFiles,
-  listReceipts,
-  listRejects,
-  listSnapshots,
-  listTables,
-  referencedKeys,
-  snapshotAt,
-  snapshotAtTime,
-} from "./sqlite-listing.js";
+import { findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
+import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
+import { findTable, listTables } from "./sqlite-tables.js";
 
 export interface SqliteCatalogOptions {
   /** The file, or `:memory:`. */

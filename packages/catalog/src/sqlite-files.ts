@@ -1,0 +1,176 @@
+/** The data files of a snapshot, and what their statistics say together. */
+
+import type { ColumnStatistics } from "@eider/core";
+import { type BoundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
+import type { IntegerBounds, ListedFile } from "./catalog.js";
+import { readPartitionValue, readSchema } from "./entry.js";
+import type { SqliteDriver } from "./sqlite-driver.js";
+import { corrupt, readJson } from "./sqlite-json.js";
+import { LIVE } from "./sqlite-schema.js";
+import { tableNumber } from "./sqlite-tables.js";
+
+/**
+ * Files of a table that are live at a snapshot: takes the table's number, then the snapshot twice. The index leads to the
+ * live ones and those removed since, past no others.
+ */
+const FILES_AT = "f.table_no = ? AND f.removed_in > ? AND f.added_in <= ?";
+
+interface FileRow {
+  readonly id: number;
+  readonly key: string;
+  readonly added_in: number;
+  readonly batch: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: Buffer;
+  readonly base: number;
+  readonly schema_version: number;
+  readonly partition: string;
+}
+
+interface StatisticsRow {
+  readonly file: number;
+  readonly field: number;
+  readonly class: BoundClass;
+  readonly min: Uint8Array | null;
+  readonly max: Uint8Array | null;
+  readonly value_count: number;
+  readonly null_count: number;
+  readonly has_nan: number;
+  readonly min_exact: number;
+  readonly max_exact: number;
+  readonly stored_bytes: number;
+}
+
+export function listFiles(driver: SqliteDriver, tableId: string, at: number, statistics: boolean): ListedFile[] {
+  const table = tableNumber(driver, tableId);
+  if (table === undefined || (table.dropped_in ?? LIVE) <= at) return [];
+  const columns = statistics ? listStatistics(driver, table.no, at) : undefined;
+  // Most tables have no partitions, or the same few over and over.
+  const partitions = new Map<string, ListedFile["partition"]>();
+  const partition = (json: string): ListedFile["partition"] => {
+    let values = partitions.get(json);
+    if (!values) {
+      values = readJson(json).list().map(readPartitionValue);
+      partitions.set(json, values);
+    }
+    return values;
+  };
+  return driver
+    .all<FileRow>(
+      `SELECT f.id, f.key, f.added_in, f.batch, f.rows, f.bytes, f.sha256, f.base, f.schema_version, f.partition
+       FROM files f WHERE ${FILES_AT} ORDER BY f.id`,
+      table.no,
+      at,
+      at,
+    )
+    .map((row) => ({
+      key: row.key,
+      bytes: row.bytes,
+      rows: row.rows,
+      sha256: row.sha256.toString("hex"),
+      base: row.base,
+      schemaVersion: row.schema_version,
+      partition: partition(row.partition),
+      columns: columns?.get(row.id) ?? [],
+      addedIn: row.added_in,
+      batchId: row.batch ?? undefined,
+    }));
+}
+
+function listStatistics(driver: SqliteDriver, table: number, at: number): Map<number, ColumnStatistics[]> {
+  const byFile = new Map<number, ColumnStatistics[]>();
+  const rows = driver.all<StatisticsRow>(
+    `SELECT s.file, s.field, s.class, s.min, s.max, s.value_count, s.null_count, s.has_nan, s.min_exact, s.max_exact,
+     s.stored_bytes FROM files f JOIN column_stats s ON s.file = f.id
+     WHERE ${FILES_AT}`,
+    table,
+    at,
+    at,
+  );
+  for (const row of rows) {
+    let columns = byFile.get(row.file);
+    if (!columns) {
+      columns = [];
+      byFile.set(row.file, columns);
+    }
+    columns.push({
+      fieldId: row.field,
+      valueCount: row.value_count,
+      nullCount: row.null_count,
+      hasNaN: row.has_nan === 1,
+      ...(row.min && { min: fromOrderedBytes(row.class, row.min) }),
+      ...(row.max && { max: fromOrderedBytes(row.class, row.max) }),
+      minExact: row.min_exact === 1,
+      maxExact: row.max_exact === 1,
+      storedBytes: row.stored_bytes,
+    });
+  }
+  return byFile;
+}
+
+/** Over the live files at the head. A few steps in an index per column, however many files there are. */
+export function integerBounds(driver: SqliteDriver, tableId: string): Map<number, IntegerBounds | undefined> {
+  const bounds = new Map<number, IntegerBounds | undefined>();
+  const table = tableNumber(driver, tableId);
+  if (!table || table.dropped_in !== null) return bounds;
+  const last = driver.get<{ schema: string }>(
+    "SELECT schema FROM schema_versions WHERE table_no = ? ORDER BY version DESC LIMIT 1",
+    table.no,
+  );
+  if (!last) return corrupt(`the table ${tableId} has no schema`);
+  for (const [field, { type }] of leafFields(readSchema(readJson(last.schema)))) {
+    if (!isIntegerType(type)) continue;
+    const unbounded = driver.get(
+      `SELECT 1 FROM unbounded u JOIN files f ON f.id = u.file
+       WHERE u.table_no = ? AND u.field = ? AND f.removed_in = ? LIMIT 1`,
+      table.no,
+      field,
+      LIVE,
+    );
+    if (unbounded) {
+      bounds.set(field, undefined);
+      continue;
+    }
+    // Files from before a widening may hold the other class.
+    const found = (["int", "uint"] as const).flatMap((kind) => {
+      const min = extreme(driver, table.no, field, kind, "min");
+      const max = extreme(driver, table.no, field, kind, "max");
+      return min === undefined || max === undefined ? [] : [{ min, max }];
+    });
+    const [first, second] = found;
+    if (!first) continue;
+    bounds.set(field, {
+      min: second && second.min < first.min ? second.min : first.min,
+      max: second && second.max > first.max ? second.max : first.max,
+    });
+  }
+  return bounds;
+}
+
+/** CROSS JOIN keeps SQLite from starting with the files: the first live one in the index's order is the answer. */
+function extreme(
+  driver: SqliteDriver,
+  table: number,
+  field: number,
+  kind: "int" | "uint",
+  end: "min" | "max",
+): bigint | undefined {
+  const row = driver.get<{ bound: Uint8Array }>(
+    `SELECT s.${end} AS bound FROM column_stats s CROSS JOIN files f ON f.id = s.file
+     WHERE s.table_no = ? AND s.field = ? AND s.class = ? AND s.${end} IS NOT NULL AND f.removed_in = ?
+     ORDER BY s.${end} ${end === "min" ? "ASC" : "DESC"} LIMIT 1`,
+    table,
+    field,
+    kind,
+    LIVE,
+  );
+  if (!row) return undefined;
+  const bound = fromOrderedBytes(kind, row.bound);
+  return typeof bound === "bigint" ? bound : corrupt("a bound of an integer column is no integer");
+}
+
+/** Those of the keys that were committed: without expiry, every snapshot can still be asked for. */
+export function referencedKeys(driver: SqliteDriver, keys: readonly string[]): Set<string> {
+  return new Set(keys.filter((key) => driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined));
+}

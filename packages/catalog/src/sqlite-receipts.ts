@@ -1,0 +1,81 @@
+/** What was committed of each batch: its receipt, and the rows that were set aside. */
+
+import type { ListedReject, Receipt } from "./catalog.js";
+import type { BatchRecord } from "./check.js";
+import type { SqliteDriver } from "./sqlite-driver.js";
+import { tableNumber } from "./sqlite-tables.js";
+
+export function findReceipt(driver: SqliteDriver, tableId: string, batchId: string): Receipt | undefined {
+  const row = driver.get<BatchRecord & { table: string }>(
+    `SELECT t.name AS "table", r.hash, r.rows, r.snapshot, r.time FROM tables t JOIN receipts r ON r.table_no = t.no
+     WHERE t.id = ? AND r.batch = ?`,
+    tableId,
+    batchId,
+  );
+  return row && toReceipt(row.table, batchId, row);
+}
+
+/** Newest first; the page ends with the end of a snapshot. */
+export function listReceipts(driver: SqliteDriver, tableId: string, last: number, limit: number): Receipt[] {
+  const table = tableNumber(driver, tableId);
+  if (!table) return [];
+  const first = driver.get<{ snapshot: number | null }>(
+    `SELECT min(snapshot) AS snapshot FROM
+     (SELECT snapshot FROM receipts WHERE table_no = ? AND snapshot <= ? ORDER BY snapshot DESC LIMIT ?)`,
+    table.no,
+    last,
+    limit,
+  )?.snapshot;
+  if (first === null || first === undefined) return [];
+  return driver
+    .all<BatchRecord & { batch: string }>(
+      `SELECT batch, hash, rows, snapshot, time FROM receipts
+       WHERE table_no = ? AND snapshot BETWEEN ? AND ? ORDER BY snapshot DESC, batch`,
+      table.no,
+      first,
+      last,
+    )
+    .map((row) => toReceipt(table.name, row.batch, row));
+}
+
+function toReceipt(table: string, batchId: string, record: BatchRecord): Receipt {
+  return {
+    table,
+    batchId,
+    snapshot: record.snapshot,
+    rows: record.rows,
+    contentHash: record.hash,
+    committedAt: new Date(record.time).toISOString(),
+  };
+}
+
+export function listRejects(
+  driver: SqliteDriver,
+  tableId: string,
+  batchId: string | undefined,
+  limit: number,
+): ListedReject[] {
+  const table = tableNumber(driver, tableId);
+  if (!table) return [];
+  const rows = driver.all<{
+    snapshot: number;
+    ordinal: number;
+    batch: string;
+    line: number;
+    code: string;
+    reason: string;
+    raw: string;
+  }>(
+    `SELECT snapshot, ordinal, batch, line, code, reason, raw FROM rejects
+     WHERE table_no = ? ${batchId === undefined ? "" : "AND batch = ?"} ORDER BY snapshot, ordinal LIMIT ?`,
+    table.no,
+    ...(batchId === undefined ? [] : [batchId]),
+    limit,
+  );
+  return rows.map(({ ordinal, batch, ...row }) => ({
+    id: `${row.snapshot}-${ordinal}`,
+    table: table.name,
+    batchId: batch,
+    ...row,
+  }));
+}
