@@ -62,6 +62,7 @@ function optionByte(name: string, value: string): number {
  */
 export function detectDelimiter(sample: Uint8Array, options: CsvOptions = {}, complete = true): DelimiterGuess {
   const candidates = CANDIDATES.filter((d) => d !== options.quote && d !== options.escape)
+    .filter((d) => sample.includes(d.charCodeAt(0)))
     .map((delimiter) => tryDelimiter(sample, delimiter, options, complete))
     .filter((c) => c.cells > 1);
   // Equal shares compare as products, without rounding.

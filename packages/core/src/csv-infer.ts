@@ -126,8 +126,8 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
         if ((block.cellFlags[cell]! & ESCAPED) === 0) {
           need.add(block.bytes, block.cellStarts[cell]!, block.cellEnds[cell]!);
         } else {
-          const length = block.unescape(cell);
-          need.add(block.scratch, 0, length);
+          const text = block.unescape(cell);
+          need.add(text, 0, text.length);
         }
       }
     }

@@ -35,7 +35,7 @@ export class CsvInput {
     this.#consumer = consumer;
     if (options.delimiter === undefined) {
       csvDialect(options); // the other options must be right from the start
-      this.#sample = new Uint8Array(SAMPLE_BYTES);
+      this.#sample = new Uint8Array(0);
     } else this.#reader = this.#createReader(options.delimiter);
     this.#encoding = new Utf8Reader({
       encoding: options.encoding,
@@ -64,8 +64,14 @@ export class CsvInput {
     let rest = utf8;
     if (this.#sample) {
       const taken = rest.subarray(0, SAMPLE_BYTES - this.#sampleLength);
+      const length = this.#sampleLength + taken.length;
+      if (length > this.#sample.length) {
+        const grown = new Uint8Array(Math.min(SAMPLE_BYTES, Math.max(length, 2 * this.#sample.length)));
+        grown.set(this.#sample);
+        this.#sample = grown;
+      }
       this.#sample.set(taken, this.#sampleLength);
-      this.#sampleLength += taken.length;
+      this.#sampleLength = length;
       if (this.#sampleLength < SAMPLE_BYTES) return;
       this.#detect(false);
       rest = rest.subarray(taken.length);
@@ -173,10 +179,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** A cell's text, unescaped. */
 function cellText(block: CsvReader, cell: number): string {
-  if ((block.cellFlags[cell]! & ESCAPED) !== 0) {
-    const length = block.unescape(cell);
-    return decoder.decode(block.scratch.subarray(0, length));
-  }
+  if ((block.cellFlags[cell]! & ESCAPED) !== 0) return decoder.decode(block.unescape(cell));
   return decoder.decode(block.bytes.subarray(block.cellStarts[cell], block.cellEnds[cell]));
 }
 

@@ -54,8 +54,9 @@ export function inferredNumbers(type: DataType, appender: TextAppender, token: N
   }
 }
 
-/** Whether there are only digits, points and minuses, with at most `scale` bytes after a point. */
+/** Whether there are only digits, points and minuses, with at most `scale` bytes after a point; and not `-0`. */
 function isPlain(bytes: Uint8Array, start: number, end: number, scale: number): boolean {
+  if (bytes[start] === MINUS && end - start === 2 && bytes[start + 1] === ZERO) return false;
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;
     if (byte >= ZERO && byte <= NINE) continue;

@@ -228,6 +228,6 @@ function formFault(block: CsvReader, record: number, form: number, width: number
 function appendCell(block: CsvReader, cell: number, appender: TextAppender): boolean {
   if ((block.cellFlags[cell]! & ESCAPED) === 0)
     return appender.append(block.bytes, block.cellStarts[cell]!, block.cellEnds[cell]!);
-  const length = block.unescape(cell);
-  return appender.append(block.scratch, 0, length);
+  const text = block.unescape(cell);
+  return appender.append(text, 0, text.length);
 }

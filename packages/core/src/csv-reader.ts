@@ -37,6 +37,11 @@ const BLOCK_CELLS = 16 * 1024;
 /** Input is taken in pieces of this many bytes, so that memory does not follow the size of a chunk. */
 const PIECE_BYTES = 256 * 1024;
 
+/** Buffers begin small and double: most inputs are small batches. */
+const MIN_BYTES = 4 * 1024;
+const MIN_CELLS = 256;
+const MIN_RECORDS = 16;
+
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
@@ -59,26 +64,25 @@ export type CsvSink = (block: CsvReader) => void;
  * `recordCells[r]` up to `recordCells[r + 1]`, cell `c` the bytes `cellStarts[c]` up to `cellEnds[c]` of `bytes`.
  */
 export class CsvReader {
-  bytes: Uint8Array = new Uint8Array(2 * PIECE_BYTES);
+  bytes: Uint8Array = new Uint8Array(0);
   /** Complete records in the block. */
   records = 0;
-  readonly recordCells: Int32Array = new Int32Array(BLOCK_RECORDS + 1);
+  recordCells: Int32Array = new Int32Array(1);
   /** The record's bytes without its line end. */
-  readonly recordStarts: Int32Array = new Int32Array(BLOCK_RECORDS);
-  readonly recordEnds: Int32Array = new Int32Array(BLOCK_RECORDS);
+  recordStarts: Int32Array = new Int32Array(0);
+  recordEnds: Int32Array = new Int32Array(0);
   /** 1-based physical line where the record begins. */
-  readonly recordLines: Float64Array = new Float64Array(BLOCK_RECORDS);
+  recordLines: Float64Array = new Float64Array(0);
   /** 1 where text follows a closing quote. */
-  readonly recordBad: Uint8Array = new Uint8Array(BLOCK_RECORDS);
-  cellStarts: Int32Array = new Int32Array(BLOCK_CELLS);
-  cellEnds: Int32Array = new Int32Array(BLOCK_CELLS);
+  recordBad: Uint8Array = new Uint8Array(0);
+  cellStarts: Int32Array = new Int32Array(0);
+  cellEnds: Int32Array = new Int32Array(0);
   /** 0, {@link QUOTED}, or {@link QUOTED} and {@link ESCAPED}. */
-  cellFlags: Uint8Array = new Uint8Array(BLOCK_CELLS);
-  /** The bytes of the cell last unescaped. */
-  scratch: Uint8Array = new Uint8Array(1024);
+  cellFlags: Uint8Array = new Uint8Array(0);
 
   readonly #dialect: CsvDialect;
   readonly #sink: CsvSink;
+  #scratch: Uint8Array = new Uint8Array(0);
   /** End of the input in `bytes`, and how far it is read. */
   #end = 0;
   #at = 0;
@@ -157,13 +161,14 @@ export class CsvReader {
     this.#flush();
   }
 
-  /** Writes the text of cell `cell`, which has {@link ESCAPED}, to `scratch` (read it after this) and returns its length. */
-  unescape(cell: number): number {
+  /** The text of cell `cell`, which has {@link ESCAPED}; valid until the next call. */
+  unescape(cell: number): Uint8Array {
     const { quote, escape: escaping } = this.#dialect;
     const start = this.cellStarts[cell]!;
     const end = this.cellEnds[cell]!;
-    if (this.scratch.length < end - start) this.scratch = new Uint8Array(2 * (end - start));
-    const { bytes, scratch } = this;
+    if (this.#scratch.length < end - start) this.#scratch = new Uint8Array(2 * (end - start));
+    const { bytes } = this;
+    const scratch = this.#scratch;
     let length = 0;
     for (let at = start; at < end; at++) {
       let byte = bytes[at]!;
@@ -176,7 +181,7 @@ export class CsvReader {
       }
       scratch[length++] = byte;
     }
-    return length;
+    return scratch.subarray(0, length);
   }
 
   /** Makes room behind `#end`; the record being read moves to the front when it is in the way. */
@@ -184,7 +189,7 @@ export class CsvReader {
     if (this.#end + length <= this.bytes.length) return;
     const kept = this.#end - this.#recordStart;
     // Doubling keeps the moves linear in the input, whatever the chunks.
-    let capacity = this.bytes.length;
+    let capacity = Math.max(this.bytes.length, MIN_BYTES);
     while (capacity < 2 * kept + length) capacity *= 2;
     if (capacity === this.bytes.length) this.bytes.copyWithin(0, this.#recordStart, this.#end);
     else {
@@ -348,18 +353,24 @@ export class CsvReader {
   #growCells(): void {
     // Checked for every complete record too; here it bounds the arrays.
     if (this.#cells - this.recordCells[this.records]! > MAX_RECORD_CELLS) this.#tooLarge();
-    const grow = <T extends Int32Array | Uint8Array>(old: T, grown: T): T => {
-      grown.set(old);
-      return grown;
-    };
-    const length = 2 * this.cellStarts.length;
-    this.cellStarts = grow(this.cellStarts, new Int32Array(length));
-    this.cellEnds = grow(this.cellEnds, new Int32Array(length));
-    this.cellFlags = grow(this.cellFlags, new Uint8Array(length));
+    const length = Math.max(2 * this.cellStarts.length, MIN_CELLS);
+    this.cellStarts = copyTo(new Int32Array(length), this.cellStarts);
+    this.cellEnds = copyTo(new Int32Array(length), this.cellEnds);
+    this.cellFlags = copyTo(new Uint8Array(length), this.cellFlags);
+  }
+
+  #growRecords(): void {
+    const length = Math.max(2 * this.recordStarts.length, MIN_RECORDS);
+    this.recordCells = copyTo(new Int32Array(length + 1), this.recordCells);
+    this.recordStarts = copyTo(new Int32Array(length), this.recordStarts);
+    this.recordEnds = copyTo(new Int32Array(length), this.recordEnds);
+    this.recordLines = copyTo(new Float64Array(length), this.recordLines);
+    this.recordBad = copyTo(new Uint8Array(length), this.recordBad);
   }
 
   #addRecord(end: number): void {
     const r = this.records++;
+    if (r === this.recordStarts.length) this.#growRecords();
     const tooMany = this.#cells - this.recordCells[r]! > MAX_RECORD_CELLS;
     if (tooMany || end - this.#recordStart > MAX_ROW_BYTES) this.#tooLarge();
     this.recordStarts[r] = this.#recordStart;
@@ -390,4 +401,9 @@ export class CsvReader {
       rows: [{ line, code: "row_too_large", reason }],
     });
   }
+}
+
+function copyTo<T extends Int32Array | Float64Array | Uint8Array>(target: T, source: T): T {
+  target.set(source);
+  return target;
 }

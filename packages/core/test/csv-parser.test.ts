@@ -501,6 +501,24 @@ test("the delimiter is the same however the front of the input arrives", () => {
   }
 });
 
+test.each([
+  ["int64", "1.0"],
+  ["int64", "1e3"],
+  ["float64", "-0"],
+  ["float64", "1e3"],
+  ["float64", "NaN"],
+  ["float64", "9007199254740994"],
+  ["float64", "0.12345678901234567"],
+  ["float32", "16777218"],
+  ["decimal(5,1)", "-0"],
+  ["decimal(5,1)", "1.00"],
+  ["decimal(5,1)", "1e1"],
+])("%s takes %s, but stops at it where inference would have said otherwise", (type, cell) => {
+  const text = `v,w\n${cell},\n`;
+  expect(parse(text, { v: type, w: "string" }).rows).toHaveLength(1);
+  expect(() => parse(text, { v: type, w: "string" }, { valueMisfits: "misfit" })).toThrow(SchemaMisfit);
+});
+
 test("a schema inferred from the front either is that of all rows, or a row stops the parser", () => {
   const number = fc.oneof(
     fc.constantFrom("", "0", "1", "1.0", "1.50", "1e3", "-0", "0.1", "NaN", "9007199254740992", "9007199254740993"),

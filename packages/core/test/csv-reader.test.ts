@@ -26,7 +26,7 @@ function read(chunks: Iterable<Uint8Array>, dialect: CsvDialect = RFC): Record[]
       for (let c = block.recordCells[r]!; c < block.recordCells[r + 1]!; c++) {
         cells.push(
           (block.cellFlags[c]! & ESCAPED) !== 0
-            ? text(block.scratch.slice(0, block.unescape(c)))
+            ? text(block.unescape(c))
             : text(block.bytes.slice(block.cellStarts[c], block.cellEnds[c])),
         );
         quoted.push((block.cellFlags[c]! & QUOTED) !== 0);
