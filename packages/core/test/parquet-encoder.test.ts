@@ -675,6 +675,20 @@ describe("encodings", () => {
     ]);
   });
 
+  test("a dictionary that grows too large is given up", async () => {
+    // Under the limit of 65,536 entries a sample would still think it pays: half of the values are one value.
+    const numbers = Array.from({ length: 140_000 }, (_, i) => ({ n: i % 2 === 0 ? 0.5 : i }));
+    const many = encode({ n: "float64" }, numbers);
+    expect(encodingsOf(many.bytes)).toEqual(["PLAIN"]);
+    expect(await duck.sql(`SELECT sum(n) s, count(DISTINCT n) d FROM ${duck.file(many.bytes)}`)).toEqual([
+      { s: 70_000 * 0.5 + 70_000 * 70_000, d: 70_001n },
+    ]);
+    const texts = Array.from({ length: 8000 }, (_, i) => ({ s: `${i % 4000}`.padEnd(400, "x") }));
+    const large = encode({ s: "string" }, texts);
+    expect(encodingsOf(large.bytes)).toEqual(["DELTA_LENGTH_BYTE_ARRAY"]);
+    expect(await duck.rows(large.bytes)).toEqual(texts);
+  });
+
   test("dictionaries can be forbidden", () => {
     const rows = Array.from({ length: 1000 }, () => ({ s: "same" }));
     expect(encodingsOf(encode({ s: "string" }, rows, { dictionary: false }).bytes)).toEqual([
