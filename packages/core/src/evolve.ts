@@ -216,6 +216,7 @@ export function inferNumber(need: NumberNeed): DataType | undefined {
 export function widen(from: DataType, to: DataType, stored?: IntegerBounds): DataType | undefined {
   if (to.kind === "unknown") return from;
   if (from.kind === "unknown") return to;
+  if (from.kind === "float32" && to.kind === "float64") return to;
   const need = needOf(to);
   if (need) return widenNumber(from, need, stored);
   return JSON.stringify(from) === JSON.stringify(to) ? from : undefined;

@@ -1,7 +1,7 @@
 /** JavaScript rows → the schema that takes them. */
 
 import { type Observation, type ObservedFields, ObservedRows } from "./infer.js";
-import { checkRow, type JsKind, kindOf, membersOf, unwrap } from "./js-values.js";
+import { checkRow, hasNames, type JsKind, kindOf, membersOf, unwrap } from "./js-values.js";
 import type { Inferrer, InferrerOptions } from "./parser.js";
 import { RowFault } from "./row-batches.js";
 import type { Schema } from "./schema.js";
@@ -52,6 +52,7 @@ class RowInferrer implements Inferrer<readonly unknown[]> {
       throw fault;
     }
     const value = unwrap(row);
+    if (!hasNames(value, kindOf(value))) return;
     if (this.#members(this.#rows.fields, value, kindOf(value))) this.#rows.settle();
   }
 
@@ -107,13 +108,18 @@ class RowInferrer implements Inferrer<readonly unknown[]> {
   }
 
   #object(into: Observation, value: unknown, kind: JsKind): void {
-    const members = Array.from(membersOf(value, kind));
     if (into.isMap) {
+      const members = Array.from(
+        kind === "map" ? (value as Map<unknown, unknown>).values() : Object.values(value as object),
+      );
       const elements = into.noteElements(members.length === 0);
-      if (elements) for (const [, member] of members) this.#value(elements, member);
+      if (elements) for (const member of members) this.#value(elements, member);
       return;
     }
-    const fields = into.noteObject(members.length === 0);
+    // Other keys fit map columns only: such a value is a reject here.
+    if (!hasNames(value, kind)) return;
+    const empty = membersOf(value, kind)[Symbol.iterator]().next().done === true;
+    const fields = into.noteObject(empty);
     if (!fields) return;
     if (this.#members(fields, value, kind)) into.settle();
     else into.noteCollision();

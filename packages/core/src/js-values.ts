@@ -88,6 +88,11 @@ export function bytesOfValue(value: unknown): Uint8Array {
   return new Uint8Array(value as ArrayBuffer);
 }
 
+/** Whether the members of a value of kind `object` or `map` have names. */
+export function hasNames(value: unknown, kind: JsKind): boolean {
+  return kind !== "map" || [...(value as Map<unknown, unknown>).keys()].every((key) => typeof key === "string");
+}
+
 /** The members of a value of kind `object` or `map`; those that are undefined are as good as absent. */
 export function* membersOf(value: unknown, kind: JsKind): Iterable<[key: string, value: unknown]> {
   if (kind === "map") {
@@ -150,11 +155,18 @@ function check(value: unknown, kind: JsKind, depth: number): void {
       if (depth > MAX_DEPTH) throw tooDeep();
       for (const element of value as Iterable<unknown>) checkMember(element, depth);
       break;
-    case "object":
     case "map":
+      // Keys that are no strings may fit a map column.
+      if (depth > MAX_DEPTH) throw tooDeep();
+      for (const [key, member] of value as Map<unknown, unknown>) {
+        checkMember(key, depth);
+        checkMember(member, depth);
+      }
+      break;
+    case "object":
       if (depth > MAX_DEPTH) throw tooDeep();
       for (const [key, member] of membersOf(value, kind)) {
-        if (LONE_SURROGATE.test(key)) throw badText();
+        checkMember(key, depth);
         checkMember(member, depth);
       }
       break;

@@ -239,7 +239,7 @@ export class NumberToken {
     this.low = this.#m0 | 0;
     this.high = this.#m1 | 0;
     if (!this.negative) return;
-    this.high = ~this.high + (this.low === 0 ? 1 : 0);
+    this.high = (~this.high + (this.low === 0 ? 1 : 0)) | 0;
     this.low = -this.low | 0;
   }
 
