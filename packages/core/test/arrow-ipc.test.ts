@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import * as arrow from "apache-arrow";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -212,6 +213,101 @@ describe("readArrowIPC", () => {
     expect(bytes.length).toBeLessThan(1000);
     expect((await rowsOf(bytes)).map((row) => row.a)).toEqual(Array.from({ length: 1000 }, (_, i) => i % 3));
   });
+});
+
+/** Written by pyarrow; see `fixtures/arrow/make.py`. */
+describe("files of another implementation", () => {
+  const fixture = (name: string): Uint8Array => readFileSync(new URL(`fixtures/arrow/${name}`, import.meta.url));
+
+  async function jsonRows(name: string): Promise<Record<string, unknown>[]> {
+    const { batches } = await readArrowIPC(chunked(fixture(name), [1000]));
+    const rows: Record<string, unknown>[] = [];
+    for await (const batch of batches) rows.push(...batchRows(batch, "json"));
+    return rows;
+  }
+
+  test.each(["types.arrow", "types.arrows", "types-lz4.arrow", "types-zstd.arrows"])(
+    "%s: every type that can be stored",
+    async (name) => {
+      expect(await jsonRows(name)).toEqual(JSON.parse(Buffer.from(fixture("types.json")).toString()));
+    },
+  );
+
+  test("types.arrow has the types that are meant", async () => {
+    const { schema, batches } = await readArrowIPC(fixture("types.arrow"));
+    await batches[Symbol.asyncIterator]().return?.();
+    const types = Object.fromEntries(schema.fields.map((field) => [field.name, formatType(field.type)]));
+    expect(types).toEqual({
+      b: "bool",
+      i8: "int8",
+      u32: "uint32",
+      i64: "int64",
+      u64: "uint64",
+      f16: "float32",
+      f32: "float32",
+      f64: "float64",
+      d32: "decimal(9,2)",
+      d64: "decimal(18,4)",
+      d128: "decimal(29,2)",
+      d256: "decimal(38,2)",
+      s: "string",
+      ls: "string",
+      sv: "string",
+      bin: "binary",
+      lbin: "binary",
+      binv: "binary",
+      fsb: "fixed(3)",
+      uuid: "uuid",
+      json: "json",
+      date32: "date",
+      date64: "date",
+      t32s: "time",
+      t32ms: "time",
+      t64us: "time",
+      t64ns: "time",
+      ts_s: "timestamptz",
+      ts_ms: "timestamptz",
+      ts_us: "timestamp",
+      ts_ns: "timestamp",
+      l: "list<int64>",
+      ll: "list<string>",
+      fsl: "list<int8>",
+      st: "struct<x: int32, y: list<string>>",
+      m: "map<int32,string>",
+      dict: "string",
+      ldict: "list<string>",
+      null: "unknown",
+    });
+  });
+
+  test("a replaced dictionary and a delta", async () => {
+    expect((await jsonRows("dictionaries.arrows")).map((row) => row.c)).toEqual(["n", "s", "e", "w", "e"]);
+  });
+
+  test("LZ4 with matches that overlap and reach back over blocks", async () => {
+    const expected = Array.from({ length: 4000 }, (_, n) => ({ i: n % 7, s: `row ${n % 100}` }));
+    expect(await jsonRows("repeated-lz4.arrows")).toEqual(expected);
+  });
+
+  test.each(["types.arrows", "types-lz4.arrow", "types-zstd.arrows", "dictionaries.arrows"])(
+    "%s with damaged bytes: rows or one of our errors, soon",
+    async (name) => {
+      const bytes = fixture(name);
+      const damage = fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }));
+      await fc.assert(
+        fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 3 }), async (damages) => {
+          const copy = Uint8Array.from(bytes);
+          for (const [at, change] of damages) copy[at]! ^= change;
+          try {
+            await rowsOf(copy);
+          } catch (error) {
+            expect(["InvalidInputError", "SchemaError", "LimitError"], String(error)).toContain((error as Error).name);
+          }
+        }),
+        { numRuns: 400 },
+      );
+    },
+  );
 });
 
 describe("toArrowIPC", () => {
