@@ -306,12 +306,13 @@ describe("CSV", () => {
     const text = "a,b,c\n1,2,3\n4,5\n6,7,8,9\n10,11,12,\n,,\n";
     await using lake = await Lake.open("memory:");
     const table = lake.table("t");
-    // Strict: the short row, the over-long one; a single trailing empty cell is allowed.
+    // Strict: the short row, the over-long one, and the one with a cell too many that is empty.
     await expect(table.append(bytes(text), { format: "csv" })).rejects.toMatchObject({
       code: "rejected_rows",
       rows: [
         { line: 3, code: "ragged_row" },
         { line: 4, code: "ragged_row" },
+        { line: 5, code: "ragged_row" },
       ],
     });
     expect(await lake.tables()).toEqual([]);

@@ -47,6 +47,7 @@ export class Table<R = object> {
         tempFolder: open.tempFolder,
         openParquet: async (path: string) => (await open.engine()).openParquet(path),
         newId: open.newId,
+        logger: open.logger,
       };
       const trace = { table: this.name, ...(options.batchId !== undefined && { batchId: options.batchId }) };
       return traced("append", trace, () => append(context, this.#plan, source as Source, options));

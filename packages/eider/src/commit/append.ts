@@ -26,7 +26,7 @@ import {
 } from "@eider/core";
 import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
-import type { AppendOptions, AppendResult, Progress, Source } from "../options.js";
+import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
 import { type Input, openInput } from "../source/input.js";
 import { hashInput, type ReadCounters, type ReadOptions, type ReadResult, readInput } from "./read.js";
 import { Stage } from "./stage.js";
@@ -41,6 +41,7 @@ export interface AppendContext {
   readonly catalog: Catalog;
   readonly tempFolder: string;
   readonly openParquet: (path: string) => Promise<ParquetImport>;
+  readonly logger: Logger;
   /** A random id for a file, a table or a batch; sorts by time. */
   readonly newId: () => string;
 }
@@ -163,10 +164,21 @@ class Attempt {
       settled = error instanceof CatalogError && error.code === "commit_unknown";
       throw error;
     } finally {
-      if (!settled) {
-        await stage?.discard();
-        await catalog.abandon(intent.id);
-      }
+      if (!settled) await this.#giveUp(stage, intent.id);
+    }
+  }
+
+  /** Deletes what was staged. Where that fails too, the files are orphans, which `maintain` removes in time. */
+  async #giveUp(stage: Stage | undefined, intent: string): Promise<void> {
+    try {
+      await stage?.discard();
+      await this.#context.catalog.abandon(intent);
+    } catch (error) {
+      this.#context.logger.warn?.("staged files could not be removed and are left for maintenance", {
+        table: this.#plan.name,
+        batchId: this.#batchId,
+        error,
+      });
     }
   }
 

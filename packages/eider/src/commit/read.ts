@@ -404,7 +404,8 @@ async function readParquet(
     batches: () => imported.batches(signal ? { signal } : {}),
     contentHash: () => contentHash,
   };
-  return readColumns(Promise.resolve(source), options, sink);
+  // Awaited here: the temporary file goes when this function returns.
+  return await readColumns(Promise.resolve(source), options, sink);
 }
 
 async function isPlainFile(input: Input & { kind: "bytes" }): Promise<boolean> {
