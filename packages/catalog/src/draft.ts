@@ -2,7 +2,7 @@
 
 import { InvalidInputError, lastFieldId } from "@eider/core";
 import type { DataFile, Draft, Operation } from "./catalog.js";
-import { checkBatchId, parseTableName, quote } from "./names.js";
+import { checkBatchId, isUnicode, parseTableName, quote } from "./names.js";
 
 /**
  * Checks names, numbers and form, before a transaction begins.
@@ -82,6 +82,7 @@ function checkCount(value: number, what: string): void {
 
 function checkText(value: string, what: string): void {
   if (typeof value !== "string" || value === "") bad(`${what} is empty`);
+  if (!isUnicode(value)) bad(`${what} is not valid Unicode`);
 }
 
 function bad(reason: string): never {

@@ -17,7 +17,6 @@ const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
   "pg_catalog",
 ]);
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
 const CONTROL = /\p{Cc}/u;
 /** Two words that need no quotes in SQL. */
 const QUALIFIED = /^([\p{L}_][\p{L}\p{N}_]*)\.([\p{L}_][\p{L}\p{N}_]*)$/u;
@@ -39,7 +38,7 @@ export function parseTableName(name: string): TableName {
     throw new InvalidInputError("bad_name", `the table name ${quote(name)} ${reason}`, { subject: name });
   };
   if (typeof name !== "string" || name === "") fail("must be a text of at least one character");
-  if (LONE_SURROGATE.test(name)) fail("is not valid Unicode");
+  if (!isUnicode(name)) fail("is not valid Unicode");
   if (CONTROL.test(name)) fail("holds a control character");
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) fail(`is longer than ${MAX_NAME_BYTES} bytes`);
   const dot = name.indexOf(".");
@@ -60,8 +59,13 @@ export function checkBatchId(batchId: string): void {
     throw new InvalidInputError("bad_batch_id", `the batch id ${quote(batchId)} ${reason}`, { subject: batchId });
   };
   if (typeof batchId !== "string" || batchId === "") fail("must be a text of at least one character");
-  if (LONE_SURROGATE.test(batchId)) fail("is not valid Unicode");
+  if (!isUnicode(batchId)) fail("is not valid Unicode");
   if (Buffer.byteLength(batchId) > MAX_BATCH_ID_BYTES) fail(`is longer than ${MAX_BATCH_ID_BYTES} bytes`);
+}
+
+/** Without lone surrogates, which UTF-8 cannot hold. */
+export function isUnicode(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
 }
 
 /** As JSON text, cut to a length that fits a message. */

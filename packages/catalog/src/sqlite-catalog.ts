@@ -33,7 +33,10 @@ import { findTable, listTables } from "./sqlite-tables.js";
 export interface SqliteCatalogOptions {
   /** The file, or `:memory:`. */
   readonly path: string;
-  /** Default `create`: open, or create if there is none. `read` never changes the catalog and cannot commit. */
+  /**
+   * Default `create`: open, or create if there is none. `read` never changes the catalog and cannot commit; SQLite may
+   * leave an empty log and its index (`-wal`, `-shm`) beside the file.
+   */
   readonly mode?: "create" | "open" | "read";
   /** For a new catalog; must be that of an existing one. */
   readonly lakeId?: string;
@@ -84,7 +87,8 @@ export class SqliteCatalog implements Catalog {
    * @throws CorruptionError `catalog_corrupt`
    */
   static async open(options: SqliteCatalogOptions): Promise<SqliteCatalog> {
-    const { path, mode = "create", clock = Date.now, random = randomBytes } = options;
+    const { path, mode = "create", random = randomBytes } = options;
+    const clock = (): number => Math.trunc((options.clock ?? Date.now)());
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     const connection = await SqliteConnection.open({
       path: path === ":memory:" ? undefined : resolve(path),

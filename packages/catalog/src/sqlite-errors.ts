@@ -10,7 +10,8 @@ function sqliteCode(error: unknown): string | undefined {
 
 /** Somebody else has a lock: trying again later may work, and nothing was changed. */
 export function isBusy(error: unknown): boolean {
-  return sqliteCode(error)?.startsWith("SQLITE_BUSY") ?? false;
+  // SQLITE_PROTOCOL: too many processes raced for the index of the log.
+  return /^SQLITE_(BUSY|PROTOCOL)/.test(sqliteCode(error) ?? "");
 }
 
 /** The file cannot be opened as asked, for want of permission or of a place for the files beside it. */
@@ -35,6 +36,7 @@ export function toCatalogError(error: unknown, path: string): unknown {
   const family = /^SQLITE_[A-Z]+/.exec(code)?.[0];
   switch (family) {
     case "SQLITE_BUSY":
+    case "SQLITE_PROTOCOL":
       return fails("catalog_busy", "is locked by another process: try again", true);
     case "SQLITE_NOTADB":
       return fails("not_a_catalog", "is not a SQLite file: check the path");

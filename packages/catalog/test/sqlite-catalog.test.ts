@@ -140,6 +140,7 @@ describe("a commit", () => {
       "bad_draft",
     ],
     ["with a field id above the last", draft(create("t1", "t", { lastFieldId: 1 })), "bad_draft"],
+    ["with a key that UTF-8 cannot hold", draft(append("t1", "b", ["a\ud800"])), "bad_draft"],
     ["creating at version 2", draft(create("t1", "t", { version: 2 })), "bad_draft"],
   ])("%s is refused", async (_, bad, code) => {
     await using catalog = await openCatalog();
