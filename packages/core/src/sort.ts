@@ -145,34 +145,72 @@ function floatWords(values: Float64Array): Uint32Array[] {
   return [high, low];
 }
 
-/** Ranks byte strings: equal ones share a rank. The first eight bytes decide most comparisons. */
+/** Bytes of a value that a radix sort takes at once: six of them, or their end, are below 2^53. */
+const PREFIX_BYTES = 6;
+
+/**
+ * Ranks byte strings: equal ones share a rank. Sorted by the bytes behind what all values begin with; only values that
+ * agree in those are compared.
+ */
 function byteRanks(column: Column): Uint32Array {
   const { length } = column;
+  const ranks = new Uint32Array(length);
+  if (length === 0) return ranks;
   const bytes = bytesOf(column.values!);
   const width = valueBytes(column.type);
   const offsets = column.offsets ?? Int32Array.from({ length: length + 1 }, (_, i) => i * width);
-  const prefix = new Float64Array(length);
+  const skipped = sharedPrefix(bytes, offsets, column);
+  const high = new Uint32Array(length);
+  const low = new Uint32Array(length);
+  let longest = 0;
   for (let i = 0; i < length; i++) {
-    // Six bytes are exact in a number; a missing byte sorts before any other.
-    let value = 0;
-    const start = offsets[i]!;
+    const start = offsets[i]! + skipped;
     const end = offsets[i + 1]!;
-    for (let k = 0; k < 6; k++) value = value * 257 + (start + k < end ? bytes[start + k]! + 1 : 0);
-    prefix[i] = value;
+    longest = Math.max(longest, end - start);
+    // A missing byte sorts before any other.
+    let prefix = 0;
+    for (let k = 0; k < PREFIX_BYTES; k++) prefix = prefix * 257 + (start + k < end ? bytes[start + k]! + 1 : 0);
+    high[i] = Math.floor(prefix / 2 ** 32);
+    low[i] = prefix;
   }
-  const compare = (a: number, b: number): number => {
-    const byPrefix = prefix[a]! - prefix[b]!;
-    return byPrefix !== 0 ? byPrefix : compareBytes(bytes, offsets, a, b);
-  };
-  const ranks = new Uint32Array(length);
-  if (length === 0) return ranks;
-  const order = Uint32Array.from({ length }, (_, i) => i).sort(compare);
+  const order = radixSort([high, low], length);
+  const samePrefix = (a: number, b: number): boolean => high[a] === high[b] && low[a] === low[b];
+  const decided = longest <= PREFIX_BYTES;
   let rank = 0;
-  for (let i = 1; i < length; i++) {
-    if (compare(order[i - 1]!, order[i]!) !== 0) rank++;
-    ranks[order[i]!] = rank;
+  for (let first = 0; first < length; ) {
+    let end = first + 1;
+    while (end < length && samePrefix(order[first]!, order[end]!)) end++;
+    const group = order.subarray(first, end);
+    if (!decided && group.length > 1) group.sort((a, b) => compareBytes(bytes, offsets, a, b));
+    for (let i = 0; i < group.length; i++) {
+      if (i > 0 && !decided && compareBytes(bytes, offsets, group[i - 1]!, group[i]!) !== 0) rank++;
+      ranks[group[i]!] = rank;
+    }
+    rank++;
+    first = end;
   }
   return ranks;
+}
+
+/** Bytes that all values begin with. Nulls do not count: they are empty, or hold anything. */
+function sharedPrefix(bytes: Uint8Array, offsets: Int32Array, column: Column): number {
+  let first = -1;
+  let shared = 0;
+  for (let i = 0; i < column.length; i++) {
+    if (!isValid(column.validity, i)) continue;
+    const start = offsets[i]!;
+    if (first < 0) {
+      first = start;
+      shared = offsets[i + 1]! - start;
+      continue;
+    }
+    shared = Math.min(shared, offsets[i + 1]! - start);
+    let same = 0;
+    while (same < shared && bytes[start + same] === bytes[first + same]) same++;
+    shared = same;
+    if (shared === 0) break;
+  }
+  return shared;
 }
 
 function compareBytes(bytes: Uint8Array, offsets: Int32Array, a: number, b: number): number {

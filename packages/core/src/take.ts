@@ -62,6 +62,7 @@ export function takeValues(column: Column, rows: Uint32Array): Column {
 
 function takeValidity(column: Column, rows: Uint32Array): { validity: Uint8Array | undefined; nullCount: number } {
   const source = column.validity;
+  if (source === undefined && !rows.includes(NULL_ROW)) return { validity: undefined, nullCount: 0 };
   const out = new Uint8Array(bitmapBytes(rows.length));
   let valid = 0;
   if (source === undefined) {

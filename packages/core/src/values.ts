@@ -142,11 +142,13 @@ function safeIntegerReader(column: Column): ValueReader {
   };
 }
 
-/** Microseconds since the epoch; the date's text is kept while the day stays the same. */
+/** Days whose text a timestamp reader keeps. */
+const KEPT_DAYS = 1000;
+
+/** Microseconds since the epoch. */
 function timestampReader(column: Column, suffix: string): ValueReader {
   const words = wordsOf(column.values!);
-  let lastDay = 0;
-  let date = "1970-01-01";
+  const dates = new Map<number, string>();
   return (row) => {
     const low = words[2 * row]!;
     const high = words[2 * row + 1]! | 0;
@@ -154,9 +156,10 @@ function timestampReader(column: Column, suffix: string): ValueReader {
     const time = isSafe(high)
       ? fromHalves(low, high) - day * DAY_MICROS
       : Number(bigFromHalves(low, high) - BigInt(day) * BigInt(DAY_MICROS));
-    if (day !== lastDay) {
-      lastDay = day;
+    let date = dates.get(day);
+    if (date === undefined) {
       date = formatDate(day);
+      if (dates.size < KEPT_DAYS) dates.set(day, date);
     }
     return `${date}T${formatTime(time)}${suffix}`;
   };
