@@ -67,3 +67,10 @@ export function putUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 2] = value >>> 16;
   bytes[at + 3] = value >>> 24;
 }
+
+/** Two's complement, highest byte first: decimals of fixed length. */
+export function bigEndian(bytes: Uint8Array): bigint {
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  return BigInt.asIntN(8 * bytes.length, value);
+}

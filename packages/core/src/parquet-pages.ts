@@ -2,13 +2,15 @@
 
 import { type Codec, UNCOMPRESSED } from "./compression.js";
 import { ByteBuffer, putUint32 } from "./parquet-buffer.js";
+import { BytesValues } from "./parquet-bytes.js";
 import { Dictionary } from "./parquet-dictionary.js";
 import { bitWidth, writeHybrid } from "./parquet-encodings.js";
-import { Encoding, PageType } from "./parquet-format.js";
+import { Encoding, PageType, PhysicalType } from "./parquet-format.js";
 import { cutPages, type LeafEntries, type PageCuts } from "./parquet-levels.js";
+import { BoolValues, PairValues, WordValues } from "./parquet-numbers.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
 import { ThriftWriter } from "./parquet-thrift.js";
-import { type LeafValues, packValues } from "./parquet-values.js";
+import type { LeafValues } from "./parquet-values.js";
 import { type Bounds, mergeBounds, NO_BOUNDS, truncateBounds } from "./statistics.js";
 
 export interface PageRecord {
@@ -157,6 +159,22 @@ export class ChunkEncoder {
     out.uint32(0);
     writeHybrid(out, this.#levels, 0, count, bitWidth(max));
     putUint32(out.bytes, at, out.length - at - 4);
+  }
+}
+
+/** Packs the values of a leaf. The result may share the column's buffers. */
+function packValues(leaf: ParquetLeaf, entries: LeafEntries): LeafValues {
+  switch (leaf.physical) {
+    case PhysicalType.boolean:
+      return new BoolValues(entries);
+    case PhysicalType.int32:
+    case PhysicalType.float:
+      return new WordValues(leaf, entries);
+    case PhysicalType.int64:
+    case PhysicalType.double:
+      return new PairValues(leaf, entries);
+    default:
+      return new BytesValues(leaf, entries);
   }
 }
 

@@ -78,7 +78,7 @@ function unstorable(path: readonly string[], what: string): SchemaError {
 }
 
 /** How a leaf type is stored. Decimals take the smallest of INT32, INT64 and FIXED_LEN_BYTE_ARRAY that holds them. */
-export function physicalType(type: DataType): PhysicalType {
+function physicalType(type: DataType): PhysicalType {
   switch (type.kind) {
     case "bool":
       return PhysicalType.boolean;

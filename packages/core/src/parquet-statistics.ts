@@ -38,13 +38,6 @@ export function plainBound(leaf: ParquetLeaf, value: BoundValue, side: "min" | "
   return bytes;
 }
 
-/** Two's complement, highest byte first: decimals of fixed length. */
-export function bigEndian(bytes: Uint8Array): bigint {
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
-  return BigInt.asIntN(8 * bytes.length, value);
-}
-
 const WIDTHS: Partial<Record<PhysicalType, number>> = { [PhysicalType.int32]: 4, [PhysicalType.float]: 4 };
 
 /**
