@@ -6,6 +6,8 @@ import { isFloat } from "./csv-numbers.js";
 import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import { InvalidInputError } from "./errors.js";
 import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber } from "./evolve.js";
+import { MAX_COLUMNS } from "./infer.js";
+import { NumberProfile } from "./number-profile.js";
 import { NumberToken } from "./number-token.js";
 import type { CsvOptions, Inferrer, InferrerOptions } from "./parser.js";
 import { type DataType, type Field, nameKey, type Schema } from "./schema.js";
@@ -20,7 +22,7 @@ export interface CsvInferrerOptions extends InferrerOptions {
  *
  * - integers (`-?(0|[1-9][0-9]*)`, but not `-0`): int64; beyond it decimal(38,0); beyond that string
  * - these and plain decimals (`-?(0|[1-9][0-9]*)\.[0-9]+`): float64 if that loses nothing, that is if the integers are
- *   within ±2^53 and the decimals have at most 15 significant digits; else a decimal that holds them all, else string
+ *   exact in it and the decimals have at most 15 significant digits; else a decimal that holds them all, else string
  * - `true` and `false`: bool
  * - `YYYY-MM-DD`: date; with a time, after `T` or a space: timestamp; with `T` and a zone: timestamptz. Not with
  *   `inferTimestamps: false`, where they are text
@@ -32,9 +34,6 @@ export interface CsvInferrerOptions extends InferrerOptions {
 export function createCsvInferrer(options: CsvInferrerOptions): Inferrer<Uint8Array> {
   return new CsvInferrer(options);
 }
-
-/** Columns of a table's top level. */
-const MAX_FIELDS = 10_000;
 
 class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
   readonly #options: CsvInferrerOptions;
@@ -83,7 +82,7 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
       const column = byName.get(nameKey(field.name));
       byName.delete(nameKey(field.name));
       const need = column === undefined ? undefined : this.#columns[column];
-      return need ? { ...field, type: need.widen(field.type, this.#options.integerBounds?.get(field.id)) } : field;
+      return need ? { ...field, type: need.type(this.#options.integerBounds?.get(field.id)) } : field;
     });
     const added = Array.from(byName.values(), (column): Field => {
       const name = this.#names[column]!;
@@ -96,8 +95,8 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
     const base = this.#options.base?.fields ?? [];
     const fields = new Map(base.map((field) => [nameKey(field.name), field]));
     const added = names.filter((name) => !fields.has(nameKey(name))).length;
-    if (base.length + added > MAX_FIELDS) {
-      const reason = `the table would have ${base.length + added} columns, and the limit is ${MAX_FIELDS}`;
+    if (base.length + added > MAX_COLUMNS) {
+      const reason = `the table would have ${base.length + added} columns, and the limit is ${MAX_COLUMNS}`;
       throw new InvalidInputError("too_many_fields", `line ${line}: ${reason}; is the delimiter right?`, {
         rows: [{ line, code: "too_many_fields", reason }],
       });
@@ -105,10 +104,9 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
     this.#names = names;
     this.#columns = names.map((name) => {
       const type = fields.get(nameKey(name))?.type;
-      const open = type === undefined || type.kind === "unknown" || needOf(type) !== undefined;
-      return open
-        ? new ColumnNeed(this.#options.inferTimestamps ?? true, type !== undefined && needOf(type) !== undefined)
-        : undefined;
+      const number = type !== undefined && needOf(type) !== undefined ? type : undefined;
+      const open = type === undefined || type.kind === "unknown" || number !== undefined;
+      return open ? new ColumnNeed(this.#options.inferTimestamps ?? true, number) : undefined;
     });
   }
 
@@ -150,50 +148,45 @@ const TYPES: ReadonlyMap<number, DataType> = new Map<number, DataType>([
   [INSTANT, { kind: "timestamptz" }],
 ]);
 
-/** Digits of the widest decimal, and an integer that stands for all that have more. */
-const MAX_DIGITS = 38;
-const BEYOND_DECIMAL = 10n ** 38n;
-
 /** What the cells of one column have in common. */
 class ColumnNeed {
   readonly #temporal: boolean;
-  readonly #numbersOnly: boolean;
+  /** The column's type in the base schema if it is a number's: other cells will not fit, whatever else is there. */
+  readonly #base: DataType | undefined;
   readonly #token: NumberToken = new NumberToken();
   readonly #reader: TemporalReader = new TemporalReader();
+  readonly #numbers: NumberProfile;
   #kinds = 0;
-  /** Bounds of the integers of at most 15 digits, and of all longer ones. */
-  #min = Infinity;
-  #max = -Infinity;
-  #big: IntegerBounds | undefined;
-  #fractions = false;
+  /** Of the decimals: whether a float64 keeps them, and the digits that they have behind the point. */
   #floats = true;
-  #integerDigits = 0;
   #scale = 0;
 
-  /** `numbersOnly`: the column is numeric already, and other cells will not fit whatever else is there. */
-  constructor(temporal: boolean, numbersOnly: boolean) {
+  constructor(temporal: boolean, base: DataType | undefined) {
     this.#temporal = temporal;
-    this.#numbersOnly = numbersOnly;
+    this.#base = base;
+    this.#numbers = new NumberProfile(base);
   }
 
   /** No further cell can change the type: it is string. */
   get decided(): boolean {
-    return !this.#numbersOnly && ((this.#kinds & TEXT) !== 0 || (this.#kinds & (this.#kinds - 1)) !== 0);
+    return !this.#base && ((this.#kinds & TEXT) !== 0 || (this.#kinds & (this.#kinds - 1)) !== 0);
   }
 
   add(bytes: Uint8Array, start: number, end: number): void {
     this.#kinds |= this.#kindOf(bytes, start, end);
   }
 
-  type(): DataType {
-    const numeric = this.#kinds === NUMBER ? inferNumber(this.#numbers()) : undefined;
-    return numeric ?? TYPES.get(this.#kinds) ?? { kind: "string" };
-  }
-
-  /** The type of a column of the base schema. */
-  widen(from: DataType, stored: IntegerBounds | undefined): DataType {
-    if (from.kind === "unknown") return this.type();
-    return (this.#kinds & NUMBER) === 0 ? from : (widenNumber(from, this.#numbers(), stored) ?? from);
+  /** `stored`: bounds of the column's integers in the table. */
+  type(stored?: IntegerBounds): DataType {
+    const need: NumberNeed = { ...this.#numbers.need, floats: this.#floats };
+    if (this.#base) {
+      if ((this.#kinds & NUMBER) === 0) return this.#base;
+      if (this.#base.kind !== "float32") return widenNumber(this.#base, need, stored) ?? this.#base;
+      return this.#numbers.single || !need.exact ? this.#base : { kind: "float64" };
+    }
+    // A new decimal keeps the digits that are written, as in 1.50.
+    if (this.#kinds === NUMBER) return inferNumber({ ...need, scale: this.#scale }) ?? { kind: "string" };
+    return TYPES.get(this.#kinds) ?? { kind: "string" };
   }
 
   #kindOf(bytes: Uint8Array, start: number, end: number): number {
@@ -219,53 +212,13 @@ class ColumnNeed {
   #addNumber(bytes: Uint8Array, start: number, end: number): boolean {
     const token = this.#token;
     if (token.read(bytes, start, end) !== end || token.exponent) return false;
-    // No numeric type takes it, so it is a reject and need not widen anything.
-    if (this.#numbersOnly && token.digits > MAX_DIGITS) return true;
-    if (token.integer) {
-      if (token.negative && token.digits === 0) return false; // −0 is no integer, and 0 is another text
-      if (token.digits > this.#integerDigits) this.#integerDigits = token.digits;
-      if (token.small) {
-        const value = token.smallInteger;
-        if (value < this.#min) this.#min = value;
-        if (value > this.#max) this.#max = value;
-      } else this.#addBig(token);
-      return true;
+    if (token.integer && token.negative && token.digits === 0) return false; // −0 would come back as 0
+    this.#numbers.addToken(token);
+    if (!token.integer) {
+      this.#scale = Math.max(this.#scale, token.scale);
+      if (this.#floats) this.#floats = isFloat(token, bytes, end);
     }
-    this.#fractions = true;
-    this.#integerDigits = Math.max(this.#integerDigits, token.digits - token.scale);
-    this.#scale = Math.max(this.#scale, token.scale);
-    if (this.#floats) this.#floats = isFloat(token, bytes, end);
     return true;
-  }
-
-  #addBig(token: NumberToken): void {
-    const beyond = token.negative ? -BEYOND_DECIMAL : BEYOND_DECIMAL;
-    const value = token.digits > MAX_DIGITS ? beyond : token.toBigInt();
-    const bounds = this.#big ?? { min: value, max: value };
-    if (value < bounds.min) this.#big = { min: value, max: bounds.max };
-    else if (value > bounds.max) this.#big = { min: bounds.min, max: value };
-    else this.#big = bounds;
-  }
-
-  #numbers(): NumberNeed {
-    const integers = this.#integers();
-    const limit = 2n ** 53n;
-    return {
-      integers,
-      exact: integers === undefined || (integers.min >= -limit && integers.max <= limit),
-      fractions: this.#fractions,
-      floats: this.#floats,
-      integerDigits: this.#integerDigits,
-      scale: this.#scale,
-    };
-  }
-
-  #integers(): IntegerBounds | undefined {
-    if (this.#min > this.#max) return this.#big;
-    const min = BigInt(this.#min);
-    const max = BigInt(this.#max);
-    const big = this.#big ?? { min, max };
-    return { min: big.min < min ? big.min : min, max: big.max > max ? big.max : max };
   }
 }
 

@@ -6,6 +6,7 @@ import { InvalidInputError } from "./errors.js";
 import type { CsvOptions } from "./parser.js";
 import { nameKey } from "./schema.js";
 import { Utf8Reader } from "./text-encoding.js";
+import { decodeUtf8 } from "./utf8.js";
 
 export interface CsvConsumer {
   /** Called once, before any records, with the columns of the input in order. `line` is that of the header. */
@@ -175,26 +176,12 @@ function isEmpty(block: CsvReader, cell: number): boolean {
   return block.cellStarts[cell] === block.cellEnds[cell] && block.cellFlags[cell] === 0;
 }
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-
 /** A cell's text, unescaped. */
 function cellText(block: CsvReader, cell: number): string {
-  if ((block.cellFlags[cell]! & ESCAPED) !== 0) return decoder.decode(block.unescape(cell));
-  return decoder.decode(block.bytes.subarray(block.cellStarts[cell], block.cellEnds[cell]));
-}
-
-/** Bytes of a rejected row that are kept. */
-const RAW_BYTES = 64 * 1024;
-
-/** The record as it came, cut at 64 KiB before the character there. */
-export function recordText(block: CsvReader, record: number): string {
-  const start = block.recordStarts[record]!;
-  let end = block.recordEnds[record]!;
-  if (end - start > RAW_BYTES) {
-    end = start + RAW_BYTES;
-    while ((block.bytes[end]! & 0xc0) === 0x80) end--;
-  }
-  return decoder.decode(block.bytes.subarray(start, end));
+  if ((block.cellFlags[cell]! & ESCAPED) === 0)
+    return decodeUtf8(block.bytes, block.cellStarts[cell]!, block.cellEnds[cell]!);
+  const text = block.unescape(cell);
+  return decodeUtf8(text, 0, text.length);
 }
 
 /** Tells the cells that are null: the unquoted ones of a few texts. */

@@ -11,9 +11,8 @@ const POINT = 0x2e;
 
 /** Decimals of this many significant digits come back from a float64 unchanged (IEEE 754: DBL_DIG). */
 const FLOAT_DIGITS = 15;
-/** Integers up to here are exact in a float64, and in a float32. */
-const EXACT = 2n ** 53n;
-const EXACT_SINGLE = 2n ** 24n;
+/** Numbers of this many bytes have no more digits than that: one is the point. Integers have the type's own check. */
+const SHORT_BYTES = FLOAT_DIGITS + 1;
 
 /** Whether a plain decimal comes back from a float64 as it was: few significant digits, and far from the limits. */
 export function isFloat(token: NumberToken, bytes: Uint8Array, end: number): boolean {
@@ -46,9 +45,8 @@ export function inferredNumbers(type: DataType, appender: TextAppender, token: N
     case "decimal":
       return new PlainNumbers(appender, type.scale);
     case "float32":
-      return new PlainFloats(appender, token, 7, EXACT_SINGLE);
     case "float64":
-      return new PlainFloats(appender, token, FLOAT_DIGITS, EXACT);
+      return new PlainFloats(appender, token);
     default:
       return appender;
   }
@@ -84,15 +82,10 @@ class PlainNumbers implements TextAppender {
 class PlainFloats implements TextAppender {
   readonly #appender: TextAppender;
   readonly #token: NumberToken;
-  readonly #exactDigits: number;
-  readonly #exact: bigint;
 
-  /** `exactDigits`: all integers of so many digits lie within ±`exact`. */
-  constructor(appender: TextAppender, token: NumberToken, exactDigits: number, exact: bigint) {
+  constructor(appender: TextAppender, token: NumberToken) {
     this.#appender = appender;
     this.#token = token;
-    this.#exactDigits = exactDigits;
-    this.#exact = exact;
   }
 
   append(bytes: Uint8Array, start: number, end: number): boolean {
@@ -101,12 +94,8 @@ class PlainFloats implements TextAppender {
 
   #fits(bytes: Uint8Array, start: number, end: number): boolean {
     if (!isPlain(bytes, start, end, Number.POSITIVE_INFINITY)) return false;
-    if (end - start <= this.#exactDigits) return true;
+    if (end - start <= SHORT_BYTES) return true;
     const token = this.#token;
-    if (token.read(bytes, start, end) !== end) return false;
-    if (!token.integer) return isFloat(token, bytes, end);
-    if (token.digits > 17) return false;
-    const value = token.toBigInt();
-    return value >= -this.#exact && value <= this.#exact;
+    return token.read(bytes, start, end) === end && (token.integer || isFloat(token, bytes, end));
   }
 }

@@ -1,7 +1,7 @@
 /** CSV bytes → record batches. */
 
 import type { RecordBatch } from "./columns.js";
-import { BAD_QUOTE, BLANK, type CsvConsumer, CsvInput, NullCells, ROW, recordForm, recordText } from "./csv-input.js";
+import { BAD_QUOTE, BLANK, type CsvConsumer, CsvInput, NullCells, ROW, recordForm } from "./csv-input.js";
 import { inferredNumbers } from "./csv-numbers.js";
 import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import type { Reject } from "./errors.js";
@@ -10,6 +10,7 @@ import { type Parser, SchemaMisfit, type TextParserOptions } from "./parser.js";
 import { DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, RowBatches, RowFault } from "./row-batches.js";
 import { formatType, nameKey } from "./schema.js";
 import { createTextAppender, type TextAppender } from "./text-values.js";
+import { rawText } from "./utf8.js";
 
 /**
  * A parser of CSV. The columns of the input go to the schema's fields by name, whatever their case; fields that the
@@ -169,7 +170,12 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
     const form = recordForm(block, record, this.#names.length, this.#pad);
     if (form === BLANK) return;
     const fault = form === ROW ? this.#fillRow(block, record) : formFault(block, record, form, this.#names.length);
-    if (fault) this.#batches.refuse(fault, block.recordLines[record]!, recordText(block, record));
+    if (fault)
+      this.#batches.refuse(
+        fault,
+        block.recordLines[record]!,
+        rawText(block.bytes, block.recordStarts[record]!, block.recordEnds[record]!),
+      );
     else this.#accept(block, record);
   }
 
