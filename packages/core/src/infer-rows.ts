@@ -1,7 +1,7 @@
 /** JavaScript rows → the schema that takes them. */
 
 import { type Observation, type ObservedFields, ObservedRows } from "./infer.js";
-import { checkRow, hasNames, type JsKind, kindOf, membersOf, unwrap } from "./js-values.js";
+import { checkRow, hasNames, type JsKind, keysOf, kindOf, memberOf, unwrap } from "./js-values.js";
 import type { Inferrer, InferrerOptions } from "./parser.js";
 import { RowFault } from "./row-batches.js";
 import type { Schema } from "./schema.js";
@@ -59,17 +59,17 @@ class RowInferrer implements Inferrer<readonly unknown[]> {
   /** Notes the members of an object; false, with nothing noted, where two keys go to the same field. */
   #members(fields: ObservedFields, value: unknown, kind: JsKind): boolean {
     const { size } = fields;
-    const matched: [field: number, value: unknown][] = [];
+    const keys = keysOf(value, kind);
     fields.begin();
-    for (const [key, member] of membersOf(value, kind)) {
-      const field = fields.fieldOf(key);
-      if (fields.meet(field, 0, 0)) {
-        fields.truncate(size);
-        return false;
-      }
-      matched.push([field, member]);
+    for (const key of keys) {
+      if (memberOf(value, kind, key) === undefined || !fields.meet(fields.fieldOf(key), 0, 0)) continue;
+      fields.truncate(size);
+      return false;
     }
-    for (const [field, member] of matched) this.#value(fields.value(field), member);
+    for (const key of keys) {
+      const member = memberOf(value, kind, key);
+      if (member !== undefined) this.#value(fields.value(fields.fieldOf(key)), member);
+    }
     return true;
   }
 
@@ -118,7 +118,7 @@ class RowInferrer implements Inferrer<readonly unknown[]> {
     }
     // Other keys fit map columns only: such a value is a reject here.
     if (!hasNames(value, kind)) return;
-    const empty = membersOf(value, kind)[Symbol.iterator]().next().done === true;
+    const empty = keysOf(value, kind).every((key) => memberOf(value, kind, key) === undefined);
     const fields = into.noteObject(empty);
     if (!fields) return;
     if (this.#members(fields, value, kind)) into.settle();

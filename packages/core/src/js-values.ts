@@ -90,22 +90,26 @@ export function bytesOfValue(value: unknown): Uint8Array {
 
 /** Whether the members of a value of kind `object` or `map` have names. */
 export function hasNames(value: unknown, kind: JsKind): boolean {
-  return kind !== "map" || [...(value as Map<unknown, unknown>).keys()].every((key) => typeof key === "string");
+  return kind !== "map" || Array.from((value as Map<unknown, unknown>).keys()).every((key) => typeof key === "string");
 }
 
-/** The members of a value of kind `object` or `map`; those that are undefined are as good as absent. */
-export function* membersOf(value: unknown, kind: JsKind): Iterable<[key: string, value: unknown]> {
-  if (kind === "map") {
-    for (const [key, member] of value as Map<unknown, unknown>) {
-      if (typeof key !== "string") {
-        throw new RowFault("form", "unsupported_value", "holds a Map with a key that is not a string");
-      }
-      if (member !== undefined) yield [key, member];
-    }
-    return;
+/**
+ * The names of the members of a value of kind `object` or `map`. Members that are undefined are as good as absent:
+ * skip them.
+ * @throws RowFault for a Map with other keys
+ */
+export function keysOf(value: unknown, kind: JsKind): readonly string[] {
+  if (kind === "object") return Object.keys(value as object);
+  if (!hasNames(value, kind)) {
+    throw new RowFault("form", "unsupported_value", "holds a Map with a key that is not a string");
   }
-  const object = value as Record<string, unknown>;
-  for (const key of Object.keys(object)) if (object[key] !== undefined) yield [key, object[key]];
+  return Array.from((value as Map<string, unknown>).keys());
+}
+
+export function memberOf(value: unknown, kind: JsKind, key: string): unknown {
+  return kind === "object"
+    ? (value as Readonly<Record<string, unknown>>)[key]
+    : (value as Map<string, unknown>).get(key);
 }
 
 export function unsupported(value: unknown): RowFault {
@@ -165,9 +169,9 @@ function check(value: unknown, kind: JsKind, depth: number): void {
       break;
     case "object":
       if (depth > MAX_DEPTH) throw tooDeep();
-      for (const [key, member] of membersOf(value, kind)) {
+      for (const key of Object.keys(value as object)) {
         checkMember(key, depth);
-        checkMember(member, depth);
+        checkMember(memberOf(value, kind, key), depth);
       }
       break;
     case "other":
@@ -211,7 +215,9 @@ export function jsonText(value: unknown, depth = 0): string {
     case "map": {
       if (depth >= MAX_DEPTH) throw tooDeep();
       const members: string[] = [];
-      for (const [key, member] of membersOf(plain, kind)) {
+      for (const key of keysOf(plain, kind)) {
+        const member = memberOf(plain, kind, key);
+        if (member === undefined) continue;
         if (LONE_SURROGATE.test(key)) throw badText();
         members.push(`${JSON.stringify(key)}:${jsonText(member, depth + 1)}`);
       }

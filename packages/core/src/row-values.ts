@@ -20,8 +20,9 @@ import {
   bytesOfValue,
   type JsKind,
   jsonText,
+  keysOf,
   kindOf,
-  membersOf,
+  memberOf,
   tooDeep,
   unsupported,
   unwrap,
@@ -379,7 +380,7 @@ class UnknownValues extends RowValues {
   protected override take(value: unknown): boolean {
     const kind = kindOf(value);
     if (kind === "list" ? (value as ArrayLike<unknown>).length > 0 : kind !== "object" && kind !== "map") return false;
-    if (kind !== "list" && !membersOf(value, kind)[Symbol.iterator]().next().done) return false;
+    if (kind !== "list" && keysOf(value, kind).some((key) => memberOf(value, kind, key) !== undefined)) return false;
     this.#builder.appendNull();
     return true;
   }
@@ -430,9 +431,9 @@ class MapValues extends RowValues {
     open(this.context);
     // Keys of a Map may differ and yet be stored alike, such as 1 and 1n.
     const seen = new Set<string>();
-    const entries: Iterable<[key: unknown, value: unknown]> =
-      kind === "map" ? (value as Map<unknown, unknown>) : membersOf(value, kind);
+    const entries = kind === "map" ? (value as Map<unknown, unknown>) : Object.entries(value as object);
     for (const [key, member] of entries) {
+      if (member === undefined) continue;
       const text = kindOf(key) === "date" ? (key as Date).toJSON() : String(unwrap(key));
       if (seen.has(text)) throw duplicateKey("value", this.path, text, text);
       seen.add(text);
@@ -485,16 +486,13 @@ export class StructValues extends RowValues {
     open(this.context);
     this.#object = (this.#object + 1) | 0;
     let filled = 0;
-    if (kind === "object") {
-      const object = value as Readonly<Record<string, unknown>>;
-      const keys = Object.keys(object);
-      for (let i = 0; i < keys.length; i++) {
-        const key = keys[i]!;
-        const member = object[key];
-        // Rows mostly have their keys in the order of the columns.
-        if (member !== undefined) filled += this.#member(key, member, this.#names[i] === key ? i : -1);
-      }
-    } else for (const [key, member] of membersOf(value, kind)) filled += this.#member(key, member, -1);
+    const keys = keysOf(value, kind);
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      const member = memberOf(value, kind, key);
+      // Rows mostly have their keys in the order of the columns.
+      if (member !== undefined) filled += this.#member(key, member, this.#names[i] === key ? i : -1);
+    }
     this.context.depth--;
     if (filled === this.#fields.length) return;
     const missing = this.#builder.fill();

@@ -2,7 +2,7 @@
 
 import type { RecordBatch } from "./columns.js";
 import type { Reject } from "./errors.js";
-import { checkRow, jsonText, kindOf, membersOf, notAnObject, unwrap } from "./js-values.js";
+import { checkRow, jsonText, keysOf, kindOf, memberOf, notAnObject, unwrap } from "./js-values.js";
 import { fieldName } from "./json-keys.js";
 import { duplicateKey } from "./json-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
@@ -110,7 +110,9 @@ function settled(fault: RowFault, row: unknown): RowFault {
 function checkKeys(row: unknown): void {
   const value = unwrap(row);
   const seen = new Map<string, string>();
-  for (const [key] of membersOf(value, kindOf(value))) {
+  const kind = kindOf(value);
+  for (const key of keysOf(value, kind)) {
+    if (memberOf(value, kind, key) === undefined) continue;
     const other = seen.get(nameKey(fieldName(key)));
     if (other !== undefined) throw duplicateKey("form", "", other, key);
     seen.set(nameKey(fieldName(key)), key);

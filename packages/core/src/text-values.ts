@@ -35,7 +35,7 @@ export interface TextAppender {
  * | date, time, timestamp, timestamptz | see {@link TemporalReader} |
  * | uuid | hexadecimal in groups of 8-4-4-4-12, any case |
  *
- * Types that hold JSON (json, list, map, struct) have an appender of their own, see `json-cells.ts`.
+ * json, lists, maps and structs have no text form here.
  */
 export function createTextAppender(builder: Builder): TextAppender {
   const { type } = builder;
