@@ -28,19 +28,19 @@ interface FileRow {
   readonly partition: string;
 }
 
-interface StatisticsRow {
-  readonly file: number;
-  readonly field: number;
-  readonly class: BoundClass;
-  readonly min: Uint8Array | null;
-  readonly max: Uint8Array | null;
-  readonly value_count: number;
-  readonly null_count: number;
-  readonly has_nan: number;
-  readonly min_exact: number;
-  readonly max_exact: number;
-  readonly stored_bytes: number;
-}
+/** One row of `column_stats` as SQLite writes it in JSON; bounds in hex. */
+type StatisticsJson = readonly [
+  fieldId: number,
+  kind: BoundClass,
+  min: string | null,
+  max: string | null,
+  valueCount: number,
+  nullCount: number,
+  hasNaN: number,
+  minExact: number,
+  maxExact: number,
+  storedBytes: number,
+];
 
 export function listFiles(driver: SqliteDriver, tableId: string, at: number, statistics: boolean): ListedFile[] {
   const table = tableNumber(driver, tableId);
@@ -78,35 +78,35 @@ export function listFiles(driver: SqliteDriver, tableId: string, at: number, sta
     }));
 }
 
+/** By file id. One row of JSON per file: less than half the time of a row per column. */
 function listStatistics(driver: SqliteDriver, table: number, at: number): Map<number, ColumnStatistics[]> {
-  const byFile = new Map<number, ColumnStatistics[]>();
-  const rows = driver.all<StatisticsRow>(
-    `SELECT s.file, s.field, s.class, s.min, s.max, s.value_count, s.null_count, s.has_nan, s.min_exact, s.max_exact,
-     s.stored_bytes FROM files f JOIN column_stats s ON s.file = f.id
-     WHERE ${FILES_AT}`,
+  const rows = driver.all<{ file: number; columns: string }>(
+    `SELECT s.file, json_group_array(json_array(s.field, s.class, iif(s.min IS NULL, NULL, hex(s.min)),
+       iif(s.max IS NULL, NULL, hex(s.max)), s.value_count, s.null_count, s.has_nan, s.min_exact, s.max_exact,
+       s.stored_bytes) ORDER BY s.field) AS columns
+     FROM files f JOIN column_stats s ON s.file = f.id WHERE ${FILES_AT} GROUP BY s.file`,
     table,
     at,
     at,
   );
-  for (const row of rows) {
-    let columns = byFile.get(row.file);
-    if (!columns) {
-      columns = [];
-      byFile.set(row.file, columns);
-    }
-    columns.push({
-      fieldId: row.field,
-      valueCount: row.value_count,
-      nullCount: row.null_count,
-      hasNaN: row.has_nan === 1,
-      ...(row.min && { min: fromOrderedBytes(row.class, row.min) }),
-      ...(row.max && { max: fromOrderedBytes(row.class, row.max) }),
-      minExact: row.min_exact === 1,
-      maxExact: row.max_exact === 1,
-      storedBytes: row.stored_bytes,
-    });
-  }
-  return byFile;
+  return new Map(
+    rows.map(({ file, columns }) => [file, (JSON.parse(columns) as StatisticsJson[]).map(toStatistics)] as const),
+  );
+}
+
+function toStatistics(row: StatisticsJson): ColumnStatistics {
+  const [fieldId, kind, min, max, valueCount, nullCount, hasNaN, minExact, maxExact, storedBytes] = row;
+  return {
+    fieldId,
+    valueCount,
+    nullCount,
+    hasNaN: hasNaN === 1,
+    ...(min !== null && { min: fromOrderedBytes(kind, Buffer.from(min, "hex")) }),
+    ...(max !== null && { max: fromOrderedBytes(kind, Buffer.from(max, "hex")) }),
+    minExact: minExact === 1,
+    maxExact: maxExact === 1,
+    storedBytes,
+  };
 }
 
 /** Over the live files at the head. A few steps in an index per column, however many files there are. */
