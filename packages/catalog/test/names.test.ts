@@ -44,6 +44,7 @@ describe("table names", () => {
     ["EIDER.x"],
     ["eider.x-y"],
     ["main.events"],
+    ["memory.events"],
     ["Information_Schema.tables"],
   ])("refuses %j", (text) => {
     expect(codeOf(() => parseTableName(text))).toBe("bad_name");
