@@ -146,8 +146,8 @@ async function bundledServer(app) {
   const deployed = join(temporary, "deployed");
   mkdirSync(deployed);
   cpSync(join(app, "bundle"), deployed, { recursive: true });
-  const native = ["better-sqlite3", "bindings", "file-uri-to-path", "@duckdb"];
-  for (const name of native)
+  const outside = ["better-sqlite3", "bindings", "file-uri-to-path", "@duckdb", "@foxglove"];
+  for (const name of outside)
     cpSync(join(app, "node_modules", name), join(deployed, "node_modules", name), { recursive: true });
 
   const child = spawn(process.execPath, ["server.mjs"], { cwd: deployed, env: { ...process.env, PORT: "0" } });
