@@ -26,7 +26,7 @@ import type { InferrerOptions } from "./parser.js";
 import type { DataType, Field, Schema } from "./schema.js";
 
 /** Keys that an object may have over all rows and still be a struct; with more it is kept as json. */
-export const MAX_STRUCT_KEYS = 1000;
+const MAX_STRUCT_KEYS = 1000;
 /** Columns of a table, and fields over all its levels. */
 export const MAX_COLUMNS = 10_000;
 const MAX_FIELDS = 100_000;

@@ -1,10 +1,11 @@
 /** JSON and NDJSON bytes → the schema that takes them. */
 
 import { type Observation, type ObservedFields, ObservedRows } from "./infer.js";
+import { JsonCursor } from "./json-cursor.js";
 import { createSplitter } from "./json-parser.js";
 import { readRow } from "./json-rows.js";
 import type { JsonSplitter, NdjsonSplitter } from "./json-splitter.js";
-import { ESCAPED_STRING, FALSE, JsonCursor, JsonTape, LIST, NUMBER, OBJECT, STRING, TRUE } from "./json-tape.js";
+import { ESCAPED_STRING, FALSE, JsonTape, LIST, NUMBER, OBJECT, STRING, TRUE } from "./json-tape.js";
 import type { Inferrer, InferrerOptions, TextFormat } from "./parser.js";
 import { RowFault } from "./row-batches.js";
 import type { Schema } from "./schema.js";

@@ -14,20 +14,18 @@ import type {
   StructBuilder,
 } from "./builders.js";
 import { ByteKeys } from "./byte-keys.js";
-import { fieldName, JsonKeys } from "./json-keys.js";
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  ESCAPED_STRING,
   type JsonCursor,
-  JsonTape,
   OPEN_LIST,
   OPEN_OBJECT,
   QUOTE,
-  STRING,
-} from "./json-tape.js";
+} from "./json-cursor.js";
+import { fieldName, JsonKeys } from "./json-keys.js";
+import { ESCAPED_STRING, JsonTape, STRING } from "./json-tape.js";
 import {
   BoolValues,
   childPath,
@@ -60,7 +58,7 @@ export function createJsonContext(
 }
 
 /** A reader for a builder, of any type and depth. */
-export function createJsonValues(builder: Builder, path: string, context: JsonContext): JsonValues {
+function createJsonValues(builder: Builder, path: string, context: JsonContext): JsonValues {
   const { type } = builder;
   switch (type.kind) {
     case "bool":

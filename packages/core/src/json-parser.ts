@@ -77,6 +77,6 @@ export function createSplitter(
   return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink);
 }
 
-export function tooLarge(): RowFault {
+function tooLarge(): RowFault {
   return new RowFault("form", "row_too_large", `is larger than ${MAX_ROW_BYTES} bytes`);
 }

@@ -1,8 +1,9 @@
 /** Rows as JSON objects → record batches. */
 
+import { badJson, JsonCursor, OPEN_OBJECT } from "./json-cursor.js";
 import { fieldName } from "./json-keys.js";
 import { createJsonContext, StructValues } from "./json-nested.js";
-import { badJson, ESCAPED_STRING, JsonCursor, JsonTape, LIST, OBJECT, OPEN_OBJECT } from "./json-tape.js";
+import { ESCAPED_STRING, JsonTape, LIST, OBJECT } from "./json-tape.js";
 import { duplicateKey } from "./json-values.js";
 import type { ParserOptions } from "./parser.js";
 import { type RowBatches, RowFault } from "./row-batches.js";

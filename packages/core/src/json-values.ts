@@ -20,13 +20,13 @@ import {
   CLOSE_OBJECT,
   COMMA,
   type JsonCursor,
-  type JsonTape,
   MINUS,
   OPEN_LIST,
   OPEN_OBJECT,
   outOfRange,
   QUOTE,
-} from "./json-tape.js";
+} from "./json-cursor.js";
+import type { JsonTape } from "./json-tape.js";
 import type { ParserOptions } from "./parser.js";
 import { RowFault } from "./row-batches.js";
 import { formatType } from "./schema.js";

@@ -7,7 +7,8 @@ import { fieldName } from "./json-keys.js";
 import { duplicateKey } from "./json-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
 import { RowBatches, RowFault } from "./row-batches.js";
-import { type RowContext, StructValues } from "./row-values.js";
+import { StructValues } from "./row-nested.js";
+import type { RowContext } from "./row-values.js";
 import { nameKey } from "./schema.js";
 
 /**
