@@ -315,7 +315,7 @@ export class QueryEngine implements AsyncDisposable {
     // Used last: kept longest.
     this.#tables.delete(key);
     resolved ??= (async () => {
-      const files = await this.#options.catalog.files(table.id, snapshot);
+      const files = await this.#options.catalog.files(table.id, snapshot, { statistics: false });
       const paths = await this.#files.paths(files);
       const sql = tableSql(
         table.schema,

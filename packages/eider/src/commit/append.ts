@@ -14,6 +14,8 @@ import type { Catalog, CommitResult, Draft, Operation, Receipt, TableInfo } from
 import {
   BatchConflictError,
   CatalogError,
+  childFields,
+  type Field,
   InvalidInputError,
   lastFieldId,
   parseOrderBy,
@@ -34,6 +36,7 @@ import { assertMatches, assertPartitionsKept, canonicalLayout, type TablePlan, t
 
 /** An append starts over when another writer changed the table meanwhile; so often, and then it says so. */
 const MAX_ATTEMPTS = 20;
+const NO_VALUES = { min: 0n, max: 0n };
 
 /** What an append needs of its lake. */
 export interface AppendContext {
@@ -277,7 +280,14 @@ class Attempt {
   async #integerBounds(table: TableInfo | undefined): ReturnType<ReadOptions["integerBounds"]> {
     const known = new Map<number, { readonly min: bigint; readonly max: bigint }>();
     if (!table) return known;
-    for (const [id, bounds] of await this.#context.catalog.integerBounds(table.id)) if (bounds) known.set(id, bounds);
+    const stored = await this.#context.catalog.integerBounds(table.id);
+    const visit = (field: Field): void => {
+      // A column without an entry holds no value yet: nothing of it stands in the way.
+      const bounds = stored.has(field.id) ? stored.get(field.id) : NO_VALUES;
+      if (bounds) known.set(field.id, bounds);
+      childFields(field.type).forEach(visit);
+    };
+    table.schema.fields.forEach(visit);
     return known;
   }
 
