@@ -1,5 +1,15 @@
 /** Arrow tables and batches as our record batches, sharing their buffers where the layouts agree. */
 
+import {
+  type ArrowNumbers,
+  datesOfMillis,
+  decimals,
+  halfFloats,
+  MICROSECOND,
+  type OutOfRange,
+  times,
+  timestamps,
+} from "./arrow-numbers.js";
 import { schemaFromArrow } from "./arrow-schema.js";
 import {
   type ArrowBatch,
@@ -10,11 +20,12 @@ import {
   batchesOf,
   fieldsOf,
   sliceData,
+  valueWidth,
 } from "./arrow-shape.js";
 import { bitmapBytes, countBits, isValid, sliceBits } from "./bitmap.js";
 import type { Column, RecordBatch } from "./columns.js";
 import { InvalidInputError, LimitError } from "./errors.js";
-import { bigFromHalves, divideHalves, fromHalves, isSafe, readInt128 } from "./integers.js";
+import { fromHalves } from "./integers.js";
 import { bytesOf, nullColumn, typedValues, valueBytes, wordsOf } from "./layout.js";
 import { maskNulls } from "./nulls.js";
 import { childFields, type DataType, type Schema, storedSchema, storedType } from "./schema.js";
@@ -62,14 +73,6 @@ export function batchFromArrow(batch: ArrowBatch, schema: Schema): RecordBatch {
   return { schema: stored, length: batch.numRows, columns };
 }
 
-/** Units of times and timestamps as Arrow numbers them; microseconds per second and millisecond. */
-const MICROSECOND = 2;
-const NANOSECOND = 3;
-const MICROS_PER_UNIT = [1_000_000, 1000] as const;
-
-const DAY_MILLIS = 86_400_000;
-const DAY_MICROS = 86_400_000_000;
-
 /** Rows of a batch whose columns are all of the Null type: a few bytes could claim any number of them. */
 const MAX_EMPTY_ROWS = 1 << 24;
 
@@ -92,7 +95,10 @@ class ColumnReader {
     const validity = this.#validity(data);
     const present = { type: stored, length: data.length, nullCount: 0, validity: undefined };
     const column = { ...present, ...this.#buffers(data, type, validity) };
-    return validity === undefined ? column : maskNulls(column, validity);
+    const masked = validity === undefined ? column : maskNulls(column, validity);
+    // Only now: what lies under nulls need not be text.
+    if (type.kind === "string" || type.kind === "json") this.#checkText(bytesOf(masked.values!), masked.offsets!);
+    return masked;
   }
 
   /** The validity bitmap from bit 0, undefined when nothing is null. */
@@ -116,20 +122,24 @@ class ColumnReader {
         return leaf(sliceBits(values, data.offset, data.length));
       }
       case "float32":
-        return leaf(data.type.precision === 0 ? this.#halfFloats(data) : this.#fixed(data, type));
+        return leaf(data.type.precision === 0 ? halfFloats(this.#values(data)) : this.#fixed(data, type));
       case "decimal":
-        return leaf(this.#decimals(data, type.precision, validity));
+        return leaf(decimals(this.#values(data), type.precision, this.#outOfRange(validity, "its precision")));
       case "date":
-        return leaf(data.type.unit === 0 ? this.#fixed(data, type) : this.#dates(data, validity));
+        if (data.type.unit === 0) return leaf(this.#fixed(data, type));
+        return leaf(datesOfMillis(this.#values(data), this.#outOfRange(validity, "a 32-bit day")));
       case "time":
-        return leaf(this.#times(data, validity));
+        return leaf(times(this.#values(data), data.type.unit, this.#outOfRange(validity, "a time of day")));
       case "timestamp":
       case "timestamptz":
-        return leaf(data.type.unit === MICROSECOND ? this.#fixed(data, type) : this.#timestamps(data, validity));
+        if (data.type.unit === MICROSECOND) return leaf(this.#fixed(data, type));
+        return leaf(
+          timestamps(this.#values(data), data.type.unit, this.#outOfRange(validity, "64 bits of microseconds")),
+        );
       case "string":
       case "json":
       case "binary":
-        return this.#text(data, type, validity);
+        return this.#text(data, validity);
       case "list":
       case "map":
         return this.#elements(data, type, validity);
@@ -152,126 +162,28 @@ class ColumnReader {
     return bytes.length === size ? bytes : bytes.subarray(0, size);
   }
 
+  #values(data: ArrowData): ArrowNumbers {
+    const width = valueWidth(data.type);
+    return { bytes: this.#bytes(data, data.length * width), width, length: data.length };
+  }
+
+  /** A value that is not null and beyond its limit ends the reading. */
+  #outOfRange(validity: Uint8Array | undefined, limit: string): OutOfRange {
+    return (row) => {
+      if (!isValid(validity, row)) return;
+      const message = `the Arrow column ${JSON.stringify(this.#name)} holds a value beyond ${limit}, first in value ${row + 1}`;
+      throw new InvalidInputError("out_of_range", message, { subject: this.#name });
+    };
+  }
+
   #fixed(data: ArrowData, type: DataType): NonNullable<Column["values"]> {
     return typedValues(type, this.#bytes(data, data.length * valueBytes(type)));
   }
 
-  #halfFloats(data: ArrowData): Float32Array {
-    const bytes = this.#bytes(data, data.length * 2);
-    return Float32Array.from({ length: data.length }, (_, i) => halfFloat(bytes[2 * i]! | (bytes[2 * i + 1]! << 8)));
-  }
-
-  /** Decimals of 32, 64, 128 or 256 bits, as 128. */
-  #decimals(data: ArrowData, precision: number, validity: Uint8Array | undefined): Uint8Array {
-    const width = (data.type.bitWidth ?? 128) / 8;
-    const source = this.#bytes(data, data.length * width);
-    let out = source;
-    if (width !== 16) {
-      out = new Uint8Array(data.length * 16);
-      for (let i = 0; i < data.length; i++) {
-        const sign = source[(i + 1) * width - 1]! & 0x80 ? 0xff : 0;
-        const kept = Math.min(width, 16);
-        for (let k = 0; k < kept; k++) out[i * 16 + k] = source[i * width + k]!;
-        for (let k = kept; k < 16; k++) out[i * 16 + k] = sign;
-        if (width <= 16 || !isValid(validity, i)) continue;
-        // All above the low half must repeat its sign.
-        let fits = (out[i * 16 + 15]! & 0x80) === (sign & 0x80);
-        for (let k = 16; k < width; k++) fits &&= source[i * width + k] === sign;
-        if (!fits) throw this.#range(i, "its precision");
-      }
-    }
-    this.#checkPrecision(out, precision, validity, data.length);
-    return out;
-  }
-
-  #checkPrecision(bytes: Uint8Array, precision: number, validity: Uint8Array | undefined, length: number): void {
-    const words = wordsOf(bytes);
-    const limit = 10n ** BigInt(precision);
-    const numberLimit = Math.min(Number(limit), Number.MAX_SAFE_INTEGER);
-    for (let i = 0; i < length; i++) {
-      const high = words[4 * i + 1]! | 0;
-      const sign = high >> 31;
-      if ((words[4 * i + 2]! | 0) === sign && (words[4 * i + 3]! | 0) === sign && isSafe(high)) {
-        if (Math.abs(fromHalves(words[4 * i]!, high)) < numberLimit) continue;
-      }
-      if (!isValid(validity, i)) continue;
-      const value = readInt128(bytes, i * 16);
-      if (value >= limit || value <= -limit) throw this.#range(i, "its precision");
-    }
-  }
-
-  /** Milliseconds to days. */
-  #dates(data: ArrowData, validity: Uint8Array | undefined): Int32Array {
-    const words = wordsOf(this.#bytes(data, data.length * 8));
-    const out = new Int32Array(data.length);
-    for (let i = 0; i < out.length; i++) {
-      const days = divideHalves(words[2 * i]!, words[2 * i + 1]! | 0, DAY_MILLIS);
-      if (days !== (days | 0) && isValid(validity, i)) throw this.#range(i, "a 32-bit day");
-      out[i] = days;
-    }
-    return out;
-  }
-
-  #times(data: ArrowData, validity: Uint8Array | undefined): BigInt64Array {
-    const { unit = MICROSECOND } = data.type;
-    const wide = unit >= MICROSECOND;
-    const source = wordsOf(this.#bytes(data, data.length * (wide ? 8 : 4)));
-    const out = new Uint32Array(data.length * 2);
-    for (let i = 0; i < data.length; i++) {
-      const value = wide ? fromHalves(source[2 * i]!, source[2 * i + 1]! | 0) : source[i]! | 0;
-      const micros = unit === NANOSECOND ? Math.floor(value / 1000) : value * (MICROS_PER_UNIT[unit] ?? 1);
-      if (micros >= 0 && micros < DAY_MICROS) {
-        out[2 * i] = micros;
-        out[2 * i + 1] = Math.floor(micros / 2 ** 32);
-      } else if (isValid(validity, i)) {
-        throw this.#range(i, "a time of day");
-      }
-    }
-    return new BigInt64Array(out.buffer);
-  }
-
-  #timestamps(data: ArrowData, validity: Uint8Array | undefined): BigInt64Array {
-    const source = wordsOf(this.#bytes(data, data.length * 8));
-    const out = new Uint32Array(data.length * 2);
-    const { unit = MICROSECOND } = data.type;
-    if (unit === NANOSECOND) {
-      for (let i = 0; i < data.length; i++) {
-        // Long division by 1000 in base 2^32, rounding down: each digit and remainder is exact as a number.
-        const high = source[2 * i + 1]! | 0;
-        const quotient = Math.floor(high / 1000);
-        out[2 * i + 1] = quotient;
-        out[2 * i] = Math.floor(fromHalves(source[2 * i]!, high - quotient * 1000) / 1000);
-      }
-      return new BigInt64Array(out.buffer);
-    }
-    const factor = MICROS_PER_UNIT[unit] ?? 1;
-    const values = new BigInt64Array(out.buffer);
-    for (let i = 0; i < data.length; i++) {
-      const low = source[2 * i]!;
-      const high = source[2 * i + 1]! | 0;
-      const micros = fromHalves(low, high) * factor;
-      if (isSafe(high) && Number.isSafeInteger(micros)) {
-        out[2 * i] = micros;
-        out[2 * i + 1] = Math.floor(micros / 2 ** 32);
-      } else if (isValid(validity, i)) {
-        const exact = bigFromHalves(low, high) * BigInt(factor);
-        if (BigInt.asIntN(64, exact) !== exact) throw this.#range(i, "64 bits of microseconds");
-        values[i] = exact;
-      }
-    }
-    return values;
-  }
-
-  #text(
-    data: ArrowData,
-    type: DataType,
-    validity: Uint8Array | undefined,
-  ): Pick<Column, "values" | "offsets" | "children"> {
+  #text(data: ArrowData, validity: Uint8Array | undefined): Pick<Column, "values" | "offsets" | "children"> {
     const { typeId } = data.type;
     const views = typeId === ArrowTypeId.utf8View || typeId === ArrowTypeId.binaryView;
-    const { offsets, values } = views ? this.#views(data, validity) : this.#ranges(data);
-    if (type.kind !== "binary") this.#checkText(values, offsets);
-    return { values, offsets, children: [] };
+    return { ...(views ? this.#views(data, validity) : this.#ranges(data)), children: [] };
   }
 
   #ranges(data: ArrowData): { offsets: Int32Array; values: Uint8Array } {
@@ -421,30 +333,10 @@ class ColumnReader {
     }
     return { ...takeValues(values, rows), type: stored };
   }
-
-  #range(row: number, what: string): InvalidInputError {
-    return new InvalidInputError(
-      "out_of_range",
-      `the Arrow column ${JSON.stringify(this.#name)} holds a value beyond ${what}, first in value ${row + 1}`,
-      {
-        subject: this.#name,
-      },
-    );
-  }
 }
 
 function leaf(values: NonNullable<Column["values"]>): Pick<Column, "values" | "offsets" | "children"> {
   return { values, offsets: undefined, children: [] };
-}
-
-/** IEEE 754 binary16. */
-function halfFloat(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 0x1f;
-  const fraction = bits & 0x3ff;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 function badArrow(name: string, what: string): InvalidInputError {

@@ -1,11 +1,11 @@
 /** The proleptic Gregorian calendar as ISO 8601 uses it: days since 1970-01-01 and the text of dates and times. */
 
 /** Microseconds. */
-export const SECOND_MICROS = 1_000_000;
+const SECOND_MICROS = 1_000_000;
 export const HOUR_MICROS = 3_600_000_000;
 export const DAY_MICROS = 86_400_000_000;
 
-export interface CivilDate {
+interface CivilDate {
   readonly year: number;
   /** 1 to 12. */
   readonly month: number;
@@ -13,7 +13,7 @@ export interface CivilDate {
 }
 
 /** Days since 1970-01-01 to a date. Years of 400 begin in March, so that a leap day is their last. */
-export function civilFromDays(days: number): CivilDate {
+function civilFromDays(days: number): CivilDate {
   const shifted = days + 719_468;
   const era = Math.floor(shifted / 146_097);
   const dayOfEra = shifted - era * 146_097;

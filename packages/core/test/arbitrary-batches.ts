@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { DataType, Field, Schema } from "../src/schema.js";
 import type { Value } from "./column-builder.js";
 
-export interface GeneratedBatch {
+interface GeneratedBatch {
   readonly schema: Schema;
   readonly rows: readonly { readonly [name: string]: Value }[];
 }
@@ -89,7 +89,7 @@ function typed(depth: number): fc.Arbitrary<Typed> {
 }
 
 /** An object whose properties are all its own, `__proto__` too. */
-export function plainObject(entries: readonly (readonly [string, Value])[]): { readonly [name: string]: Value } {
+function plainObject(entries: readonly (readonly [string, Value])[]): { readonly [name: string]: Value } {
   return Object.fromEntries(entries);
 }
 
@@ -106,7 +106,7 @@ export function generatedBatches(options: { maxRows?: number; depth?: number } =
 }
 
 /** The value that `batchRows(…, "exact")` must give, from the value that the column was built of. */
-export function exactValue(type: DataType, value: Value): unknown {
+function exactValue(type: DataType, value: Value): unknown {
   if (value === null) return null;
   switch (type.kind) {
     case "int64":

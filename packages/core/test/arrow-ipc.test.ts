@@ -304,7 +304,7 @@ describe("files of another implementation", () => {
             expect(["InvalidInputError", "SchemaError", "LimitError"], String(error)).toContain((error as Error).name);
           }
         }),
-        { numRuns: 400 },
+        { numRuns: 150 },
       );
     },
   );

@@ -266,6 +266,17 @@ describe("fromArrow", () => {
     );
   });
 
+  test("bytes under a null need not be text", () => {
+    const column = data({
+      type: new arrow.Utf8(),
+      valueOffsets: Int32Array.of(0, 1, 2),
+      data: Uint8Array.of(0xff, 0x61),
+      nullBitmap: bits(0, 1),
+      nullCount: 1,
+    });
+    expect(read(column).values).toEqual([null, "a"]);
+  });
+
   test("offsets that cut a character in two are an error, though the bytes together are UTF-8", () => {
     const column = data({
       type: new arrow.Utf8(),
