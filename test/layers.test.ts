@@ -78,7 +78,10 @@ describe("a planted fault is found", () => {
       "packages/core/package.json": manifest(),
       "packages/core/src/a.ts": 'import "./b.js";',
       "packages/core/src/b.ts": 'import "./c.js";',
-      "packages/core/src/c.ts": 'import "./b.js";',
+      "packages/core/src/c.ts": 'import { type B, b } from "./b.js";',
+      // Types leave no import behind, so they make no ring.
+      "packages/core/src/d.ts": 'import { e } from "./e.js";',
+      "packages/core/src/e.ts": 'import type { D } from "./d.js"; export type { D2 } from "./d.js";',
     };
     expect(problemsOf(files)).toEqual(["import cycle: b.ts → c.ts → b.ts"]);
   });

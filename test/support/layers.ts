@@ -44,17 +44,20 @@ function folderProblems(folder: string, files: ReadonlyMap<string, string>): str
 
   for (const [path, text] of files) {
     if (!path.startsWith(`${folder}/src/`) || !/\.m?ts$/.test(path)) continue;
-    const edges: string[] = [];
-    graph.set(path, edges);
+    graph.set(
+      path,
+      loadedImportsOf(text)
+        .filter((specifier) => specifier.startsWith("."))
+        .map((specifier) => resolveRelative(path, specifier)),
+    );
     // A package can also be used for its files: `require.resolve("vega-datasets")`.
     for (const [, specifier = ""] of text.matchAll(/\.resolve\("([^".][^"]*)"\)/g)) used.add(packageOf(specifier));
     for (const specifier of importsOf(text)) {
       if (specifier.startsWith(".")) {
-        const target = posix.join(posix.dirname(path), specifier).replace(/\.(m?)js$/, ".$1ts");
+        const target = resolveRelative(path, specifier);
         if (!target.startsWith(`${folder}/src/`))
           problems.push(`${path} imports ${specifier}, outside its package's src`);
         else if (!files.has(target)) problems.push(`${path} imports ${specifier}, which does not exist`);
-        else edges.push(target);
         if (folder === "packages/core" && target === "packages/core/src/node.ts")
           problems.push(`${path} imports ${specifier}: the portable part of core must not reach its Node.js part`);
         continue;
@@ -84,6 +87,24 @@ function importsOf(text: string): string[] {
   return ts.preProcessFile(text, true, true).importedFiles.map((file) => file.fileName);
 }
 
+/** The imports that run when a file is loaded: without `import type` and `export type`, which leave no trace. */
+function loadedImportsOf(text: string): string[] {
+  return ts
+    .createSourceFile("file.ts", text, ts.ScriptTarget.Latest)
+    .statements.map((statement) => {
+      if (ts.isImportDeclaration(statement) && statement.importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword)
+        return statement.moduleSpecifier;
+      return ts.isExportDeclaration(statement) && !statement.isTypeOnly ? statement.moduleSpecifier : undefined;
+    })
+    .filter((specifier) => specifier !== undefined && ts.isStringLiteral(specifier))
+    .map((specifier) => specifier.text);
+}
+
+/** The source file that `./name.js` means. */
+function resolveRelative(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier).replace(/\.(m?)js$/, ".$1ts");
+}
+
 function isBuiltin(specifier: string): boolean {
   return specifier.startsWith("node:") || builtinModules.includes(specifier);
 }
@@ -98,7 +119,7 @@ function internalName(dependency: string): string | undefined {
   return dependency === "eider" ? "eider" : undefined;
 }
 
-/** Each group of files that import each other in a ring, once, as a path. */
+/** Rings of files that load each other, as paths. */
 function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const path: string[] = [];
