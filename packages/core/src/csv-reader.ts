@@ -307,21 +307,18 @@ export class CsvReader {
     const end = this.#end;
     const capacity = cellStarts.length;
     let start = this.#cellStart;
-    let flag = this.#cellFlag;
     let cells = this.#cells;
     while (at + 1 < end && bytes[at] === delimiter && bytes[at + 1] !== quote && cells < capacity) {
       cellStarts[cells] = start;
       cellEnds[cells] = at;
-      cellFlags[cells++] = flag;
+      cellFlags[cells++] = 0;
       start = ++at;
-      flag = 0;
       for (; at < end; at++) {
         const byte = bytes[at];
         if (byte === delimiter || byte === LF || byte === CR) break;
       }
     }
     this.#cellStart = start;
-    this.#cellFlag = flag;
     this.#cells = cells;
     return at;
   }

@@ -332,6 +332,21 @@ describe("D67: ragged rows", () => {
     ]);
   });
 
+  test("also where the first cell is empty", () => {
+    expect(parse("a,b,c\n,5\n,,,\n", schema).rejects).toEqual([
+      [2, "ragged_row"],
+      [3, "ragged_row"],
+    ]);
+  });
+
+  test("padded ones among whole ones do not take from the next row", () => {
+    expect(parse("a,b,c\n1\n2,3\n4,5,6\n", schema, { ragged: "pad" }).rows).toEqual([
+      { a: 1n, b: null, c: null },
+      { a: 2n, b: 3n, c: null },
+      { a: 4n, b: 5n, c: 6n },
+    ]);
+  });
+
   test("name what was expected and found, and keep the row", () => {
     const parser = createCsvParser(parserOptions(schema, {}));
     parser.push(utf8.encode(text));
@@ -423,6 +438,12 @@ describe("columns that the schema lacks", () => {
     });
   });
 
+  test("reject none where they are empty", () => {
+    const { rows, rejects } = parse("a,z\n1,\n2,\n", { a: "int64" }, { unknownFields: "reject" });
+    expect(rows).toEqual([{ a: 1n }, { a: 2n }]);
+    expect(rejects).toEqual([]);
+  });
+
   test("are counted where they are dropped", () => {
     expect(parse(`${text}x,x,x\n`, { a: "int64" }, { unknownFields: "ignore" })).toMatchObject({
       rows: [{ a: 1n }, { a: 2n }, { a: 3n }],
@@ -471,6 +492,18 @@ describe("batches", () => {
       if (limit.batchRows === 1) expect(new Set(whole.batches)).toEqual(new Set([1]));
       if (limit.batchBytes) expect(whole.batches.length).toBeGreaterThan(3);
     }
+  });
+
+  test("of rows that all fit", () => {
+    // Each row is of 6 bytes without its line end.
+    const rows = Array.from({ length: 3000 }, (_, i) => `${1000 + i},x`);
+    const bytes = utf8.encode(`a,b\n${rows.join("\n")}`);
+    const batches = (limit: Options): number[] => parseChunks([bytes], { a: "int64", b: "string" }, limit).batches;
+    expect(batches({})).toEqual([3000]);
+    expect(batches({ batchRows: 1100 })).toEqual([1100, 1100, 800]);
+    expect(batches({ batchBytes: 7000 })).toEqual([1167, 1167, 666]);
+    expect(batches({ batchBytes: 6000, batchRows: 900 })).toEqual([900, 900, 900, 300]);
+    expect(batches({ batchBytes: 6000, batchRows: 1001 })).toEqual([1000, 1000, 1000]);
   });
 
   test("D63: whatever the chunks", () => {

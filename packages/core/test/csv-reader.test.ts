@@ -168,6 +168,11 @@ describe("dialects", () => {
     }
   });
 
+  test("trim does not join two quoted texts", () => {
+    const records = read([utf8.encode('"a" "b",c\n')], { ...RFC, trim: true });
+    expect(records.map((r) => r.bad)).toEqual([true]);
+  });
+
   test("trim with a tab delimiter", () => {
     expect(rows("a \t b\t\n", { ...RFC, delimiter: 0x09, trim: true })).toEqual([["a", "b", ""]]);
   });
@@ -230,6 +235,19 @@ describe("chunk borders", () => {
         [1, 1, 1],
         [3_000_000, 0, 0],
       ]);
+    }
+  });
+
+  test("a buffer that is full within any state", () => {
+    const record = '"a""b" ,c, "d",';
+    for (let shift = 0; shift < 2 * record.length; shift++) {
+      const text = `${"x".repeat(shift)}\n${`${record}\n`.repeat(600)}`;
+      const records = read(
+        Array.from(utf8.encode(text), (byte) => Uint8Array.of(byte)),
+        { ...RFC, trim: true },
+      );
+      expect(records).toHaveLength(601);
+      for (const { cells } of records.slice(1)) expect(cells).toEqual(['a"b', "c", "d", ""]);
     }
   });
 
