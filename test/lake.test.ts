@@ -374,3 +374,45 @@ describe("lake.sql", () => {
     await two.close();
   });
 });
+
+describe("partition columns", () => {
+  it("may be all null at first, and hold NaN and infinities apart", async () => {
+    await using lake = await Lake.open(temporaryFolder());
+    const table = lake.table("t", { partitionBy: ["p"], orderBy: ["o"] });
+    await table.append([{ p: null, o: null, n: 1 }]);
+    await table.append([{ p: "x", o: 2, n: 2 }]);
+    expect(await lake.sql("SELECT p, o, n FROM t ORDER BY n")).toEqual([
+      { p: null, o: null, n: 1n },
+      { p: "x", o: 2n, n: 2n },
+    ]);
+    const floats = lake.table("f", { partitionBy: ["v"], schema: { v: "float64", n: "int64" } });
+    const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, null, 0, -0];
+    await floats.append(values.map((v, n) => ({ v, n })));
+    expect(await floats.files()).toHaveLength(5);
+    expect(await lake.sql("SELECT n FROM f WHERE v = 'NaN'::DOUBLE")).toEqual([{ n: 0n }]);
+    expect(await lake.sql("SELECT n FROM f WHERE v = 0 ORDER BY n")).toEqual([{ n: 4n }, { n: 5n }]);
+  });
+
+  it("cannot turn into another kind of number", async () => {
+    await using lake = await Lake.open(temporaryFolder());
+    const table = lake.table("t", { partitionBy: ["p"] });
+    await table.append([{ p: 1 }]);
+    await expect(table.append([{ p: 1.5 }])).rejects.toMatchObject({ code: "partition_column" });
+    await table.append([{ p: 2 ** 40, q: 1.5 }]);
+    expect(await lake.sql("SELECT p FROM t ORDER BY p")).toEqual([{ p: 1n }, { p: 2n ** 40n }]);
+  });
+
+  it("tables have plain folders; a recreated one gets its own", async () => {
+    await using lake = await Lake.open(temporaryFolder());
+    const keys: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const table = lake.table("ns.events");
+      await table.append([{ a: i }]);
+      keys.push((await table.files())[0]!.key);
+      await table.drop();
+    }
+    expect(keys[0]).toMatch(/^ns\.events\/data\/0-[0-9a-f-]{36}\.parquet$/);
+    expect(keys[1]).toMatch(/^ns\.events~[0-9a-f-]{36}\/data\/2-[0-9a-f-]{36}\.parquet$/);
+    expect(await lake.sql("SELECT a FROM ns.events AT (VERSION => 1)")).toEqual([{ a: 0n }]);
+  });
+});

@@ -205,6 +205,8 @@ export interface Catalog extends AsyncDisposable {
   abandon(intentId: string): Promise<void>;
   /** Open intents, or those whose base is older than `olderThan`: what vacuum would end by raising the floor. */
   intents(olderThan?: number): Promise<ListedIntent[]>;
+  /** Whether a table, live or dropped, has this folder (without regard to case): no other may be given it. */
+  folderUsed(folder: string): Promise<boolean>;
   /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
   /**

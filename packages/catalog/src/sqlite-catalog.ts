@@ -202,6 +202,10 @@ export class SqliteCatalog implements Catalog {
     );
   }
 
+  async folderUsed(folder: string): Promise<boolean> {
+    return this.#connection.read((driver) => new SqliteState(driver).folderUsed(folder));
+  }
+
   async referencedKeys(keys: readonly string[]): Promise<Set<string>> {
     return this.#connection.read((driver) => referencedKeys(driver, keys));
   }

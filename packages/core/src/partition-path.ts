@@ -96,14 +96,14 @@ function integerText(type: DataType, value: bigint): string {
 }
 
 /**
- * The folder of a table: its name, encoded, and `~` with the suffix. With a suffix of the table's own id no two tables
- * share a folder, whatever the file system thinks of case. Never a reserved or hidden name, nor one that the lake
- * uses itself: a leading `_` or `.` is encoded.
+ * The folder of a table: its name, encoded, and, where that folder was used before, `~` with a suffix of the table's own
+ * (`~` is in no name). Never a reserved or hidden name, nor one that the lake uses itself: a leading `_` or `.` is encoded.
  */
-export function tableFolder(name: string, suffix: string): string {
+export function tableFolder(name: string, suffix?: string): string {
   const encoded = unreserved(encodeName(name));
   const folder = encoded.startsWith("_") ? encodeFirst(encoded) : encoded;
-  return `${shorten(folder, MAX_COMPONENT_BYTES)}~${encodeName(suffix)}`;
+  const short = shorten(folder, MAX_COMPONENT_BYTES);
+  return suffix === undefined ? short : `${short}~${encodeName(suffix)}`;
 }
 
 function unreserved(name: string): string {

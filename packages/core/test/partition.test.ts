@@ -295,6 +295,11 @@ describe("tableFolder", () => {
     expectSafe(expected);
   });
 
+  test("is the plain name where no table had it before", () => {
+    expect(tableFolder("ns.events")).toBe("ns.events");
+    expect(tableFolder("_eider")).toBe("%5Feider");
+  });
+
   test("is distinct for distinct names, and with distinct ids also where case does not count", () => {
     const name = fc.string({ unit: "binary", minLength: 1, maxLength: 255 });
     fc.assert(

@@ -1,9 +1,9 @@
 /** A handle to a table. Making one costs nothing and touches nothing; the table is created by its first append. */
 
 import type { Draft, ListedFile, ListedReject, Receipt, TableInfo } from "@eider/catalog";
-import { AlreadyExistsError, NotFoundError, tableFolder } from "@eider/core";
+import { AlreadyExistsError, NotFoundError } from "@eider/core";
 import { append } from "./commit/append.js";
-import { assertMatches, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
+import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
 import type { OpenLake } from "./open.js";
 import type { AppendOptions, AppendResult, Source, TableDescription, TableOptions } from "./options.js";
@@ -70,7 +70,7 @@ export class Table<R = object> {
       if (found) assertMatches(this.#plan, found);
       else {
         const id = newId();
-        const draft: Draft = { operations: [tableOperation(this.#plan, id, tableFolder(this.name, id))] };
+        const draft: Draft = { operations: [tableOperation(this.#plan, id, await newFolder(catalog, this.#plan, id))] };
         const result = await catalog.commit(draft);
         if (result.status === "stale" && !options.ifNotExists) {
           throw new AlreadyExistsError("table_exists", `table ${this.name} exists`, { subject: this.name });

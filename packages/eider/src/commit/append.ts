@@ -24,7 +24,6 @@ import {
   type Schema,
   sameSchema,
   storedSchema,
-  tableFolder,
 } from "@eider/core";
 import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
@@ -32,7 +31,14 @@ import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../o
 import { type Input, openInput } from "../source/input.js";
 import { hashInput, type ReadCounters, type ReadOptions, type ReadResult, readInput } from "./read.js";
 import { Stage } from "./stage.js";
-import { assertMatches, assertPartitionsKept, canonicalLayout, type TablePlan, tableOperation } from "./table-plan.js";
+import {
+  assertMatches,
+  assertPartitionsKept,
+  canonicalLayout,
+  newFolder,
+  type TablePlan,
+  tableOperation,
+} from "./table-plan.js";
 
 /** An append starts over when another writer changed the table meanwhile; so often, and then it says so. */
 const MAX_ATTEMPTS = 20;
@@ -128,7 +134,7 @@ class Attempt {
     let stage: Stage | undefined;
     let settled = false;
     try {
-      const target = this.#target(table);
+      const target = await this.#target(table);
       const read = await readInput(this.#input, this.#readOptions(table), {
         restart: async (schema) => {
           await stage?.discard();
@@ -216,10 +222,10 @@ class Attempt {
   }
 
   /** The table to append to: as it is, or as this very commit creates it. */
-  #target(table: TableInfo | undefined): Target {
+  async #target(table: TableInfo | undefined): Promise<Target> {
     if (table) return { id: table.id, folder: table.folder, table };
     const id = this.#context.newId();
-    return { id, folder: tableFolder(this.#plan.name, id), table: undefined };
+    return { id, folder: await newFolder(this.#context.catalog, this.#plan, id), table: undefined };
   }
 
   #newStage(target: Target, schema: Schema, base: number): Stage {
@@ -231,8 +237,8 @@ class Attempt {
       folder: target.folder,
       base,
       schema: stored,
-      partitionBy: partitionBy.map((text) => parsePartitionBy(text, stored)),
-      orderBy: parseOrderBy(orderBy, stored),
+      partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema)),
+      orderBy: parseOrderBy(orderBy, schema),
       keyValues: {
         "eider.table": this.#plan.name,
         "eider.batch": this.#batchId,

@@ -13,6 +13,7 @@ import {
   type PartitionSpec,
   type PartitionValue,
   parquetReady,
+  partitionKey,
   partitionPath,
   type RecordBatch,
   routePartitions,
@@ -86,7 +87,7 @@ export class Stage {
     for (const { values, rows } of routePartitions(batch, this.#options.partitionBy)) {
       const part = rows.length === batch.length ? batch : takeRows(batch, rows);
       const path = partitionPath(this.#options.partitionBy, values);
-      const key = JSON.stringify(values, (_, v: unknown) => (typeof v === "bigint" ? `${v}n` : v));
+      const key = partitionKey(values);
       let pending = this.#pending.get(key);
       if (!pending) {
         pending = { values, path, batches: [], bytes: 0 };

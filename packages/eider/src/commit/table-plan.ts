@@ -1,6 +1,6 @@
 /** What a handle says about its table, and whether the table that exists agrees. */
 
-import { type Operation, parseTableName, type TableInfo } from "@eider/catalog";
+import { type Catalog, type Operation, parseTableName, type TableInfo } from "@eider/catalog";
 import {
   assignFieldIds,
   childFields,
@@ -13,6 +13,7 @@ import {
   parsePartitionBy,
   type Schema,
   SchemaError,
+  tableFolder,
   toSchema,
   widen,
 } from "@eider/core";
@@ -45,6 +46,12 @@ export function canonicalLayout(
     partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema).text),
     orderBy: parseOrderBy(orderBy, schema).map((key) => key.text),
   };
+}
+
+/** The folder of a new table: its plain name, unless an earlier table has that. */
+export async function newFolder(catalog: Catalog, plan: TablePlan, id: string): Promise<string> {
+  const folder = tableFolder(plan.name);
+  return (await catalog.folderUsed(folder)) ? tableFolder(plan.name, id) : folder;
 }
 
 /** The operation that creates the table with what the handle declares, or with the schema of its first batch. */
@@ -116,7 +123,7 @@ export function assertPartitionsKept(table: TableInfo, next: Schema): void {
     const { field: column } = parsePartitionBy(text, table.schema);
     const before = table.schema.fields.find((field) => field.id === column.id)?.type;
     const after = next.fields.find((field) => field.id === column.id)?.type;
-    if (before && after && kindOf(before) !== kindOf(after)) {
+    if (before && after && before.kind !== "unknown" && kindOf(before) !== kindOf(after)) {
       throw new SchemaError(
         "partition_column",
         `column ${JSON.stringify(column.name)} partitions table ${table.name} and cannot change from ${formatType(before)} to ${formatType(after)}: fix the values, or use another table`,
@@ -126,6 +133,8 @@ export function assertPartitionsKept(table: TableInfo, next: Schema): void {
   }
 }
 
+/** Types whose partition values compare: integers of any width, and decimals of one scale (their values are unscaled). */
 function kindOf(type: DataType): string {
+  if (type.kind === "decimal") return `decimal of scale ${type.scale}`;
   return /^u?int\d+$/.test(type.kind) ? "integer" : formatType(type);
 }
