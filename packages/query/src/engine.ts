@@ -2,27 +2,23 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Catalog, ListedFile, TableInfo } from "@eider/catalog";
-import { parseTableName } from "@eider/catalog";
-import { CatalogError, EiderError, NotFoundError, QueryError, type RecordBatch } from "@eider/core";
+import type { Catalog } from "@eider/catalog";
+import { CatalogError, EiderError, QueryError, type RecordBatch } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
-import { type ErrorContext, isFatal, readDuckDBError, toQueryError, unknownTableMessage } from "./duckdb-error.js";
+import { type ErrorContext, isFatal, readDuckDBError, toQueryError } from "./duckdb-error.js";
 import { EngineQuery } from "./engine-query.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
 import { loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
-import { type BoundParameters, matchParameters } from "./parameters.js";
+import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
-import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats, SqlParam } from "./query.js";
+import { type Plan, Planner, rewrite } from "./plan.js";
+import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
 import { type ResultShape, Run } from "./run.js";
-import { Session, type SessionPlan, type TableView } from "./session.js";
-import { snapshotOf } from "./snapshot.js";
+import { Session, type SessionPlan } from "./session.js";
 import type { SqlInput } from "./sql.js";
-import { quoteName } from "./sql-tokens.js";
-import { parseStatement, type Statement, type TimeTravel } from "./statement.js";
-import { tableSql } from "./table-sql.js";
+import { parseStatement, type Statement } from "./statement.js";
 import { TempFolder } from "./temp-folder.js";
-import { TextEdits } from "./text-edits.js";
 
 export interface EngineOptions {
   readonly catalog: Catalog;
@@ -49,32 +45,13 @@ export interface RunningQuery {
 /** Idle sessions kept for the next query over the same tables at the same snapshot. */
 const IDLE_SESSIONS = 4;
 
-/** Views kept as text, so that a repeated query asks the catalog for no files. */
-const CACHED_VIEWS = 256;
-
-/** What the catalog says about a table at a snapshot. It never changes. */
-interface ResolvedTable {
-  readonly view: TableView;
-  readonly files: readonly ListedFile[];
-}
-
-interface Plan {
-  readonly snapshot: number;
-  readonly session: SessionPlan;
-  readonly files: readonly ListedFile[];
-  /** All names at the query's snapshot. */
-  readonly tables: readonly string[];
-  /** Snapshot of each `AT`, in the statement's order. */
-  readonly travels: readonly number[];
-}
-
 export class QueryEngine implements AsyncDisposable {
   readonly #native: Native;
   readonly #options: EngineOptions;
   readonly #temp: TempFolder;
   readonly #files: LocalFiles;
   readonly #importer: ParquetImporter;
-  readonly #tables = new Map<string, Promise<ResolvedTable>>();
+  readonly #planner: Planner;
   readonly #running = new Set<{ stop(reason: unknown): Promise<void> }>();
   #idle: Session[] = [];
   #instance: Promise<NativeDatabase>;
@@ -85,6 +62,7 @@ export class QueryEngine implements AsyncDisposable {
     this.#options = options;
     this.#temp = temp;
     this.#files = new LocalFiles(options.store, temp);
+    this.#planner = new Planner(options.catalog, this.#files);
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
   }
@@ -174,14 +152,7 @@ export class QueryEngine implements AsyncDisposable {
    */
   async filesSql(tableName: string, at?: number | string | Date): Promise<string> {
     this.#assertOpen();
-    const snapshot = await snapshotOf(this.#options.catalog, at);
-    const tables = await this.#options.catalog.tables(snapshot);
-    const table = tables.find((t) => t.name.toLowerCase() === tableName.toLowerCase());
-    if (!table) {
-      const names = tables.map((t) => t.name);
-      throw new NotFoundError("unknown_table", unknownTableMessage(tableName, names), { subject: tableName });
-    }
-    return (await this.#resolve(table, snapshot)).view.sql;
+    return this.#planner.tableSql(tableName, at);
   }
 
   /**
@@ -224,7 +195,7 @@ export class QueryEngine implements AsyncDisposable {
     let finished = false;
     const planning = (async () => {
       interrupter.throwIfStopped();
-      const plan = await this.#plan(statement, values, options);
+      const plan = await this.#planner.plan(statement, values, options.at);
       interrupter.throwIfStopped();
       const own = await this.#session(plan.session, statement.needsAllTables).catch((error: unknown) =>
         this.#translate(error, plan, statement, () => undefined),
@@ -269,67 +240,6 @@ export class QueryEngine implements AsyncDisposable {
       await close();
       throw error;
     }
-  }
-
-  async #plan(statement: Statement, values: BoundParameters, options: QueryOptions): Promise<Plan> {
-    const { catalog } = this.#options;
-    const snapshot = await snapshotOf(catalog, options.at);
-    const all = await this.#listTables(snapshot);
-    const tables = all.map((table) => table.name);
-    const wanted = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
-    const main = await Promise.all(wanted.map((table) => this.#resolve(table, snapshot)));
-    const files = main.flatMap((table) => table.files);
-    const travels: number[] = [];
-    const others = new Map<number, TableView[]>();
-    for (const travel of statement.timeTravels) {
-      const at = await snapshotOf(catalog, travelTarget(travel, values));
-      travels.push(at);
-      const views = others.get(at) ?? [];
-      others.set(at, views);
-      const name = travel.path.join(".").toLowerCase();
-      const table = (await this.#listTables(at)).find((t) => sqlName(t.name).toLowerCase() === name);
-      if (!table) {
-        throw new QueryError(
-          "unknown_table",
-          `there is no table ${JSON.stringify(travel.path.join("."))} at snapshot ${at}`,
-          { position: travel.pathStart, subject: travel.path.join(".") },
-        );
-      }
-      if (views.some((view) => view.name === table.name)) continue;
-      const resolved = await this.#resolve(table, at);
-      views.push(resolved.view);
-      files.push(...resolved.files);
-    }
-    const keys = [...others].map(([at, views]) => `${at}:${views.map((view) => JSON.stringify(view.name)).join()}`);
-    const key = [`${snapshot}:${wanted.map((table) => table.id).join()}`, ...keys].join(";");
-    return { snapshot, tables, files, travels, session: { key, main: main.map((table) => table.view), others } };
-  }
-
-  async #listTables(snapshot: number): Promise<readonly TableInfo[]> {
-    return snapshot === 0 ? [] : this.#options.catalog.tables(snapshot);
-  }
-
-  #resolve(table: TableInfo, snapshot: number): Promise<ResolvedTable> {
-    const key = `${snapshot}:${table.id}`;
-    let resolved = this.#tables.get(key);
-    // Used last: kept longest.
-    this.#tables.delete(key);
-    resolved ??= (async () => {
-      const files = await this.#options.catalog.files(table.id, snapshot, { statistics: false });
-      const paths = await this.#files.paths(files);
-      const sql = tableSql(
-        table.schema,
-        files.map((file, i) => ({ path: paths[i]!, rows: file.rows })),
-      );
-      return { view: { name: table.name, sql }, files };
-    })();
-    this.#tables.set(key, resolved);
-    resolved.catch(() => this.#tables.delete(key));
-    for (const oldest of this.#tables.keys()) {
-      if (this.#tables.size <= CACHED_VIEWS) break;
-      this.#tables.delete(oldest);
-    }
-    return resolved;
   }
 
   /**
@@ -394,62 +304,6 @@ const HARMLESS: ReadonlySet<string> = new Set([
   "Out of Range",
   "Out of Memory",
 ]);
-
-/** A table's name as a statement's tokens say it, without quotes. */
-function sqlName(table: string): string {
-  const { namespace, name } = parseTableName(table);
-  return namespace === undefined ? name : `${namespace}.${name}`;
-}
-
-function isNamed(table: string, names: ReadonlySet<string>): boolean {
-  const { namespace, name } = parseTableName(table);
-  if (names.has(table.toLowerCase())) return true;
-  return names.has(name.toLowerCase()) && (namespace === undefined || names.has(namespace.toLowerCase()));
-}
-
-function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
-  const { value, by } = travel;
-  const target = typeof value === "string" ? value : values.get(value.name);
-  const number = typeof target === "bigint" ? Number(target) : target;
-  if (by === "version") {
-    if (typeof number === "number") return number;
-    if (typeof number === "string" && /^\d+$/.test(number)) return Number(number);
-  } else if (typeof number === "string" || number instanceof Date) return number;
-  throw new QueryError(
-    "bad_snapshot",
-    by === "version"
-      ? "AT (VERSION => …) takes a snapshot's number"
-      : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
-    { position: travel.start },
-  );
-}
-
-/** The statement with `t AT (…)` as a table of that snapshot's database. */
-function rewrite(
-  statement: Statement,
-  values: BoundParameters,
-  plan: Plan,
-  session: Session,
-): { sql: string; parameters: BoundParameters; edits: TextEdits } {
-  const edits = new TextEdits(statement.text);
-  const { timeTravels } = statement;
-  timeTravels.forEach((travel, i) => {
-    const database = session.databases.get(plan.travels[i]!)!;
-    const schema = travel.path.length === 1 ? "main." : "";
-    edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
-    edits.replace(travel.start, travel.end, "");
-  });
-  const inTravel = (start: number): boolean => timeTravels.some((t) => start >= t.start && start < t.end);
-  const left = statement.parameters.filter((p) => !inTravel(p.start));
-  if (left.length === statement.parameters.length) return { sql: edits.apply(), parameters: values, edits };
-  // Positions without gaps are all that DuckDB takes, so what is left of them gets names.
-  const parameters = new Map<string, SqlParam>();
-  for (const { name, start, end } of left) {
-    edits.replace(start, end, `$p${name}`);
-    parameters.set(`p${name}`, values.get(name)!);
-  }
-  return { sql: edits.apply(), parameters, edits };
-}
 
 /** Characters (UTF-16 units) before a byte offset of a text's UTF-8; undefined outside the text. */
 function charOffset(text: string, bytes: number): number | undefined {

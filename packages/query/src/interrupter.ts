@@ -6,6 +6,9 @@ import type { Native, NativeConnection } from "./native.js";
 /** Milliseconds. An interrupt that falls between two native calls has no effect, so it is repeated. */
 const REPEAT_MS = 5;
 
+/** Timers above this fire at once; 24 days are as good as no limit. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export class Interrupter implements Disposable {
   readonly #native: Native;
   readonly #signal: AbortSignal | undefined;
@@ -22,7 +25,7 @@ export class Interrupter implements Disposable {
     if (this.#signal?.aborted) this.#abort();
     this.#signal?.addEventListener("abort", this.#abort, { once: true });
     const { timeoutMs } = options;
-    if (timeoutMs !== undefined && timeoutMs !== Number.POSITIVE_INFINITY) {
+    if (timeoutMs !== undefined && timeoutMs <= MAX_TIMER_MS) {
       const timeout = new LimitError("timeout", `the query took longer than its limit of ${timeoutMs} ms`);
       this.#timer = setTimeout(() => this.stop(timeout), timeoutMs);
       // A stream that nobody reads any more keeps no process alive; a running native call does by itself.

@@ -67,7 +67,7 @@ describe("a process", () => {
       k: "2031-03-30 01:30:00.123+00",
       l: "2031-03-30 01:30:00.123+00",
     };
-    expect(JSON.parse(answers[0]!)).toEqual([row, row]);
+    expect(JSON.parse(answers[0]!)).toEqual([[row], row]);
   });
 
   test("that never closes its engine, or leaves a stream open, ends by itself, and its temporary files with it", async () => {

@@ -169,6 +169,11 @@ describe("limits", () => {
     });
   });
 
+  test("a time limit that no timer can hold is none", async () => {
+    await using lake = await TestLake.open();
+    expect(await lake.with({ timeoutMs: 1e12 })("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+
   test("memory", async () => {
     await using lake = await TestLake.open({ memoryBytes: 64 * 1024 * 1024, threads: 1 });
     await expect(Promise.resolve(lake.sql("SELECT list(range) AS l FROM range(50000000)"))).rejects.toMatchObject({
