@@ -50,6 +50,7 @@ function parseChunks(chunks: Iterable<Uint8Array>, schema: SchemaInput, options:
   drain();
   const rows = batches.flatMap((batch) => batchRows(batch, "exact"));
   expect(parser.rows).toBe(rows.length);
+  for (const { length, columns } of batches) for (const column of columns) expect(column.length).toBe(length);
   return {
     rows,
     rejects: parser.rejects.map((r) => [r.line, r.code] as const),
