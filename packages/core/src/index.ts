@@ -3,7 +3,7 @@ export { fromArrow } from "./arrow.js";
 export { readArrowIPC, toArrowIPC } from "./arrow-ipc.js";
 export { type ArrowLike, isArrowLike } from "./arrow-shape.js";
 export { toArrow, toArrowSchema, toArrowTable } from "./arrow-write.js";
-export { canonicalJson, canonicalRow, compareCodePoints } from "./canonical.js";
+export { canonicalJson, canonicalRow } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
