@@ -142,16 +142,17 @@ export class StructBuilder extends ColumnBuilder {
 
   /**
    * Gives null to each child that has no value yet for the struct being filled.
-   * @returns the index of a child that may not be null, or -1
+   * @returns the index of the first of them that may not be null, or -1
    */
   fill(): number {
+    let missing = -1;
     for (let i = 0; i < this.children.length; i++) {
       const child = this.children[i]!;
       if (child.length > this.count) continue;
-      if (!child.nullable) return i;
+      if (!child.nullable && missing === -1) missing = i;
       child.appendNull();
     }
-    return -1;
+    return missing;
   }
 
   append(): void {

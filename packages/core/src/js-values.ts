@@ -101,7 +101,7 @@ export function hasNames(value: unknown, kind: JsKind): boolean {
 export function keysOf(value: unknown, kind: JsKind): readonly string[] {
   if (kind === "object") return Object.keys(value as object);
   if (!hasNames(value, kind)) {
-    throw new RowFault("form", "unsupported_value", "holds a Map with a key that is not a string");
+    throw new RowFault("value", "type_mismatch", "a Map with keys that are not strings fits only a column of type map");
   }
   return Array.from((value as Map<string, unknown>).keys());
 }
@@ -129,6 +129,14 @@ export function badDate(): RowFault {
   return new RowFault("form", "bad_date", "holds an invalid Date, or one outside the years 1 to 9999");
 }
 
+function checkDate(date: Date): void {
+  const time = date.getTime();
+  if (!(time >= FIRST_TIME && time <= LAST_TIME)) throw badDate();
+}
+
+const FIRST_TIME = Date.parse("0001-01-01T00:00:00.000Z");
+const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
+
 /** In Unicode mode this matches only surrogates without their pair. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -153,7 +161,7 @@ function check(value: unknown, kind: JsKind, depth: number): void {
       if (LONE_SURROGATE.test(value as string)) throw badText();
       break;
     case "date":
-      if (!(Math.abs((value as Date).getTime()) <= 8.64e15)) throw badDate();
+      checkDate(value as Date);
       break;
     case "list":
       if (depth > MAX_DEPTH) throw tooDeep();
@@ -203,7 +211,7 @@ export function jsonText(value: unknown, depth = 0): string {
       if (LONE_SURROGATE.test(plain as string)) throw badText();
       return JSON.stringify(plain);
     case "date": {
-      if (Number.isNaN((plain as Date).getTime())) throw badDate();
+      checkDate(plain as Date);
       return JSON.stringify((plain as Date).toISOString());
     }
     case "binary":
@@ -231,9 +239,9 @@ export function jsonText(value: unknown, depth = 0): string {
 function numberText(value: number): string {
   if (!Number.isFinite(value)) {
     throw new RowFault(
-      "form",
-      "number_out_of_range",
-      "holds NaN or Infinity in a json column, which JSON cannot express",
+      "value",
+      "type_mismatch",
+      "a column of type json takes JSON, which knows no NaN and no Infinity",
     );
   }
   return Object.is(value, -0) ? "-0" : String(value);

@@ -45,6 +45,7 @@ import {
   VerbatimValues,
 } from "./json-values.js";
 import type { ParserOptions } from "./parser.js";
+import { PendingFault } from "./row-batches.js";
 import { createTextAppender, INTEGER_RANGES, type TextAppender } from "./text-values.js";
 
 /** What the readers of one parser share. */
@@ -54,7 +55,8 @@ export function createJsonContext(
   options: Pick<ParserOptions, "unknownFields" | "valueMisfits">,
   onIgnored: (key: string) => void,
 ): JsonContext {
-  return { cursor, tape, unknownFields: options.unknownFields, strict: options.valueMisfits === "misfit", onIgnored };
+  const { unknownFields, valueMisfits } = options;
+  return { cursor, tape, unknownFields, strict: valueMisfits === "misfit", pending: new PendingFault(), onIgnored };
 }
 
 /** A reader for a builder, of any type and depth. */
@@ -201,7 +203,8 @@ export class StructValues extends JsonValues {
     cursor.close();
     if (filled === this.#fields.length) return;
     const missing = this.#builder.fill();
-    if (missing !== -1) throw missingValue(childPath(this.path, this.#keys.name(missing)));
+    if (missing === -1) return;
+    this.context.pending.note(missingValue(childPath(this.path, this.#keys.name(missing))));
   }
 
   /** The spelling of a key that was not predicted; -1 for one that the schema lacks and whose value is to be dropped. */

@@ -4,7 +4,7 @@ import { badJson, JsonCursor, OPEN_OBJECT } from "./json-cursor.js";
 import { fieldName } from "./json-keys.js";
 import { createJsonContext, StructValues } from "./json-nested.js";
 import { ESCAPED_STRING, JsonTape, LIST, OBJECT } from "./json-tape.js";
-import { duplicateKey } from "./json-values.js";
+import { duplicateKey, type JsonContext } from "./json-values.js";
 import type { ParserOptions } from "./parser.js";
 import { type RowBatches, RowFault } from "./row-batches.js";
 import { nameKey } from "./schema.js";
@@ -73,15 +73,13 @@ export class JsonRows {
   readonly #batches: RowBatches;
   readonly #cursor = new JsonCursor();
   readonly #tape: JsonTape = new JsonTape(this.#cursor);
+  readonly #context: JsonContext;
   readonly #values: StructValues;
 
   constructor(options: ParserOptions, batches: RowBatches) {
     this.#batches = batches;
-    this.#values = new StructValues(
-      batches.root,
-      "",
-      createJsonContext(this.#cursor, this.#tape, options, (key) => batches.ignore(key)),
-    );
+    this.#context = createJsonContext(this.#cursor, this.#tape, options, (key) => batches.ignore(key));
+    this.#values = new StructValues(batches.root, "", this.#context);
   }
 
   /** Takes the row `[start, end)`, or refuses it. */
@@ -102,9 +100,11 @@ export class JsonRows {
   #read(bytes: Uint8Array, start: number, end: number): void {
     const cursor = this.#cursor;
     cursor.reset(bytes, start, end);
+    this.#context.pending.clear();
     if (cursor.next() !== OPEN_OBJECT) throw badJson("is not a JSON object");
     this.#values.readFields();
     checkEnd(cursor);
+    this.#context.pending.raise();
   }
 
   /**

@@ -28,7 +28,7 @@ import {
 } from "./json-cursor.js";
 import type { JsonTape } from "./json-tape.js";
 import type { ParserOptions } from "./parser.js";
-import { RowFault } from "./row-batches.js";
+import { type PendingFault, RowFault } from "./row-batches.js";
 import { formatType } from "./schema.js";
 import { createTextAppender, type TextAppender, toFloat32 } from "./text-values.js";
 
@@ -47,6 +47,8 @@ export interface JsonContext {
    * beyond 2^53 in a float column, exponents in a decimal column.
    */
   readonly strict: boolean;
+  /** Nulls where none may be, for the end of the row. */
+  readonly pending: PendingFault;
   /** Told each key that is dropped. */
   readonly onIgnored: (key: string) => void;
 }
@@ -72,7 +74,7 @@ export abstract class JsonValues {
     if (this.take(c)) return;
     if (c !== LOWER_N) throw this.misfit(c);
     this.cursor.literal("null");
-    if (!this.#builder.nullable) throw missingValue(this.path);
+    if (!this.#builder.nullable) this.context.pending.note(missingValue(this.path));
     this.#builder.appendNull();
   }
 

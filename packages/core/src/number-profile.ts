@@ -10,6 +10,13 @@ const BEYOND_DECIMAL = 10n ** 38n;
 
 const MAX_FLOAT32 = 3.4028234663852886e38;
 
+/** The float64, or float32 if `single`, that is exactly this integer. As for text, integers beyond 38 digits have none. */
+export function exactFloat(value: bigint, single: boolean): number | undefined {
+  if (value >= BEYOND_DECIMAL || value <= -BEYOND_DECIMAL) return undefined;
+  const number = single ? Math.fround(Number(value)) : Number(value);
+  return BigInt(number) === value ? number : undefined;
+}
+
 /**
  * Numbers written with a fraction or an exponent count as floats, `1.0` too. But for a column that is integer or
  * decimal already (`base`) the value counts, not how it is written. In a column that is numeric already, a number that
@@ -72,8 +79,8 @@ export class NumberProfile {
     if (this.#numericBase && digits > MAX_DIGITS) return;
     this.#addBig(digits > MAX_DIGITS ? (value < 0n ? -BEYOND_DECIMAL : BEYOND_DECIMAL) : value);
     this.#integerDigits = Math.max(this.#integerDigits, digits);
-    this.#exact &&= BigInt(Number(value)) === value;
-    this.#exactSingle &&= BigInt(Math.fround(Number(value))) === value;
+    this.#exact &&= exactFloat(value, false) !== undefined;
+    this.#exactSingle &&= exactFloat(value, true) !== undefined;
   }
 
   get need(): NumberNeed {

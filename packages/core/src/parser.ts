@@ -67,8 +67,8 @@ export interface Parser<I> {
 
 /**
  * Looks at every value and tells the schema that takes them all. Same input in any order of rows, any chunking: same
- * schema (but for the order of new fields, which is that of first appearance). Rows that a parser would reject for
- * their form (bad JSON, ragged) do not count.
+ * schema (but for the order and the spelling of new fields, which are those of first appearance). Rows that a parser
+ * would reject for their form (bad JSON, ragged) do not count.
  */
 export interface Inferrer<I> {
   push(input: I): void;

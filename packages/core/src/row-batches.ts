@@ -39,6 +39,28 @@ export class RowFault {
   }
 }
 
+/**
+ * A fault that waits for the end of its row. What another schema would not mend is reported only if nothing else is
+ * wrong with the row: else it would hide a key or a value that inference counts.
+ */
+export class PendingFault {
+  #fault: RowFault | undefined;
+
+  clear(): void {
+    this.#fault = undefined;
+  }
+
+  /** Notes a fault; the first one counts. */
+  note(fault: RowFault): void {
+    this.#fault ??= fault;
+  }
+
+  /** @throws RowFault */
+  raise(): void {
+    if (this.#fault) throw this.#fault;
+  }
+}
+
 /** Collects one row after the other: fill {@link columns}, then {@link accept} or {@link refuse}. */
 export class RowBatches {
   /** The schema's fields as a struct that is never null, unknown fields included. */

@@ -189,7 +189,7 @@ export class StructValues extends RowValues {
     this.context.depth--;
     if (filled === this.#fields.length) return;
     const missing = this.#builder.fill();
-    if (missing !== -1) throw missingValue(childPath(this.path, this.#names[missing]!));
+    if (missing !== -1) this.context.pending.note(missingValue(childPath(this.path, this.#names[missing]!)));
   }
 
   /** Appends a member; returns 1 if it filled a field, 0 if it was dropped. */

@@ -24,15 +24,18 @@ import {
   unwrap,
 } from "./js-values.js";
 import { misfit, missingValue } from "./json-values.js";
+import { exactFloat } from "./number-profile.js";
 import { NumberToken } from "./number-token.js";
 import type { ParserOptions } from "./parser.js";
-import { RowFault } from "./row-batches.js";
+import { type PendingFault, RowFault } from "./row-batches.js";
 import { TemporalReader } from "./temporal.js";
 import { createTextAppender, type TextAppender, toFloat32 } from "./text-values.js";
 import { encodeUtf8 } from "./utf8.js";
 
 /** What all readers of one parser share. */
 export interface RowContext {
+  /** What is wrong with the row whatever else it holds, for its end. */
+  readonly pending: PendingFault;
   readonly unknownFields: ParserOptions["unknownFields"];
   readonly onIgnored: (key: string) => void;
   /** Objects and lists that are open. */
@@ -58,13 +61,20 @@ export abstract class RowValues {
   append(member: unknown): void {
     const value = unwrap(member);
     if (value === null || value === undefined) {
-      if (!this.#builder.nullable) throw missingValue(this.path);
+      if (!this.#builder.nullable) this.context.pending.note(missingValue(this.path));
       this.#builder.appendNull();
     } else if (!this.take(value)) throw this.#misfit(value);
   }
 
   /** Appends the value, which is neither null nor undefined; false if it does not fit. */
   protected abstract take(value: unknown): boolean;
+
+  /** Refuses an integer that is not safe, at the end of the row. */
+  protected takeUnsafe(): true {
+    this.context.pending.note(unsafeInteger(this.path));
+    this.#builder.appendNull();
+    return true;
+  }
 
   #misfit(value: unknown): RowFault {
     const kind = kindOf(value);
@@ -111,12 +121,14 @@ export class BoolValues extends RowValues {
   }
 }
 
-/** @throws RowFault for an integer that its `number` may not hold exactly */
-function checkSafe(value: number, path: string): void {
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    const reason = `the column ${path} got an integer beyond 2^53 as a number, which may be rounded: pass a bigint`;
-    throw new RowFault("form", "unsafe_integer", reason);
-  }
+/** Whether a number is an integer that its form as a `number` may have rounded. */
+function isUnsafe(value: unknown): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+function unsafeInteger(path: string): RowFault {
+  const reason = `the column ${path} got an integer beyond 2^53 as a number, which may be rounded: pass a bigint`;
+  return new RowFault("form", "unsafe_integer", reason);
 }
 
 export class IntegerValues extends RowValues {
@@ -136,10 +148,8 @@ export class IntegerValues extends RowValues {
   }
 
   protected override take(value: unknown): boolean {
-    if (typeof value === "number") {
-      checkSafe(value, this.path);
-      if (!Number.isInteger(value)) return false;
-    } else if (typeof value !== "bigint") return false;
+    if (isUnsafe(value)) return this.takeUnsafe();
+    if (typeof value !== "bigint" && (typeof value !== "number" || !Number.isInteger(value))) return false;
     if (value < this.#min || value > this.#max) return false;
     this.#builder.append(Number(value));
     return true;
@@ -157,8 +167,8 @@ export class Int64Values extends RowValues {
   }
 
   protected override take(value: unknown): boolean {
+    if (isUnsafe(value)) return this.takeUnsafe();
     if (typeof value === "number") {
-      checkSafe(value, this.path);
       if (!Number.isInteger(value) || (this.#unsigned && value < 0)) return false;
       this.#builder.appendNumber(value);
       return true;
@@ -181,13 +191,11 @@ export class FloatValues extends RowValues {
   }
 
   protected override take(value: unknown): boolean {
-    const number = typeof value === "bigint" ? Number(value) : value;
+    const number = typeof value === "bigint" ? exactFloat(value, this.#single) : value;
     if (typeof number !== "number") return false;
-    if (typeof value === "bigint" && (!Number.isFinite(number) || BigInt(number) !== value)) return false;
     if (this.#single && Number.isFinite(number)) {
       const single = toFloat32(number);
-      const mustBeExact = typeof value === "bigint" || Number.isSafeInteger(number);
-      if (Number.isNaN(single) || (mustBeExact && single !== number)) return false;
+      if (Number.isNaN(single) || (Number.isSafeInteger(number) && single !== number)) return false;
     }
     this.#builder.append(number);
     return true;
@@ -212,8 +220,8 @@ export class DecimalValues extends RowValues {
 
   protected override take(value: unknown): boolean {
     if (typeof value === "string") return this.takeText(value, this.#text);
-    if (typeof value === "number") checkSafe(value, this.path);
-    else if (typeof value !== "bigint") return false;
+    if (isUnsafe(value)) return this.takeUnsafe();
+    if (typeof value !== "number" && typeof value !== "bigint") return false;
     // A number means the shortest decimal that is read back as it, which is how it prints.
     return this.takeText(String(value), this.#digits);
   }

@@ -6,7 +6,7 @@ import { checkRow, jsonText, keysOf, kindOf, memberOf, notAnObject, unwrap } fro
 import { fieldName } from "./json-keys.js";
 import { duplicateKey } from "./json-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
-import { RowBatches, RowFault } from "./row-batches.js";
+import { PendingFault, RowBatches, RowFault } from "./row-batches.js";
 import { StructValues } from "./row-nested.js";
 import type { RowContext } from "./row-values.js";
 import { nameKey } from "./schema.js";
@@ -44,6 +44,7 @@ class RowParser implements Parser<readonly unknown[]> {
   constructor(options: ParserOptions) {
     this.#batches = new RowBatches(options);
     this.#context = {
+      pending: new PendingFault(),
       unknownFields: options.unknownFields,
       onIgnored: (key) => this.#batches.ignore(key),
       depth: 0,
@@ -81,11 +82,13 @@ class RowParser implements Parser<readonly unknown[]> {
     this.#line++;
     this.#context.depth = 0;
     this.#context.bytes = 0;
+    this.#context.pending.clear();
     try {
       const value = unwrap(row);
       const kind = kindOf(value);
       if (kind !== "object" && kind !== "map") throw notAnObject();
       this.#values.appendMembers(value, kind);
+      this.#context.pending.raise();
     } catch (fault) {
       if (!(fault instanceof RowFault)) throw fault;
       this.#batches.refuse(settled(fault, row), this.#line, rawRow(row));
