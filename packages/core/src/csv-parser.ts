@@ -182,13 +182,15 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
   /** Fills the columns with one record, or says what is wrong with it. */
   #fillRow(block: CsvReader, record: number): RowFault | undefined {
     const { fields } = this.#options.schema;
+    // No schema of inference mends this, so that it must not hide a value which inference counts.
+    let missing: RowFault | undefined;
     for (const [index, field] of fields.entries()) {
       const source = this.#sources[index]!;
       const cell = block.recordCells[record]! + source;
       const name = JSON.stringify(field.name);
       if (source === -1 || cell >= block.recordCells[record + 1]! || this.#nulls.has(block, cell)) {
-        if (!field.nullable) return new RowFault("value", "missing_value", `${name} may not be null`);
-        this.#batches.columns[index]!.appendNull();
+        if (field.nullable) this.#batches.columns[index]!.appendNull();
+        else missing ??= new RowFault("form", "missing_value", `the column ${name} may not be null`);
         continue;
       }
       if (!appendCell(block, cell, this.#appenders[index]!)) {
@@ -202,7 +204,7 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
           return new RowFault("field", "unknown_field", `the schema has no field ${name}`);
       }
     }
-    return undefined;
+    return missing;
   }
 
   #hasValue(block: CsvReader, record: number, column: number): boolean {

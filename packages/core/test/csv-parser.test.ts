@@ -415,6 +415,13 @@ describe("rejects", () => {
     expect(run).toThrow(/^line 3: /);
   });
 
+  test("a missing value is a reject even where misfits stop, but does not hide one", () => {
+    const schema = { "a!": "int64", b: "int64" };
+    expect(parse("a,b\n,1\n", schema, { valueMisfits: "misfit" }).rejects).toEqual([[2, "missing_value"]]);
+    expect(() => parse("a,b\n,1\n,x\n", schema, { valueMisfits: "misfit" })).toThrow(/^line 3: /);
+    expect(parse("a,b\n,x\n", schema).rejects).toEqual([[2, "type_mismatch"]]);
+  });
+
   test("a ragged row is a reject even where misfits stop", () => {
     expect(parse("a,b\n1\n", { a: "int64", b: "int64" }, { valueMisfits: "misfit" }).rejects).toEqual([
       [2, "ragged_row"],
