@@ -157,7 +157,7 @@ const BASES = [
   "int64!",
 ];
 
-const runs = { numRuns: 150 };
+const runs = { numRuns: 100 };
 
 describe("laws of JSON", () => {
   test("the inferred schema takes every row, with the values of JSON.parse", () => {
@@ -263,7 +263,7 @@ describe("laws of JSON", () => {
         }
         expect(types(all)).toEqual(types(sample));
       }),
-      { numRuns: 1500 },
+      { numRuns: 800 },
     );
   });
 
@@ -299,7 +299,7 @@ describe("laws of JSON", () => {
           if (!skipped) expect({ text, bad }).toEqual({ text, bad: !isRow });
         }
       }),
-      { numRuns: 1500 },
+      { numRuns: 800 },
     );
   });
 });

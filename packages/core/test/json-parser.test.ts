@@ -70,6 +70,13 @@ describe("NDJSON", () => {
     expect(error.message).toContain("byte offset 16");
   });
 
+  test("UTF-16 with a byte-order mark is decoded", () => {
+    const text = '\ufeff{"a":"é😀"}\n{"a":"x"}';
+    const bytes = new Uint8Array(text.length * 2);
+    for (let i = 0; i < text.length; i++) new DataView(bytes.buffer).setUint16(i * 2, text.charCodeAt(i), true);
+    expect(parse(bytes, { a: "string" }, { cuts: [1, 12, 13] }).rows).toEqual([{ a: "é😀" }, { a: "x" }]);
+  });
+
   test("a line larger than 16 MiB is a reject, and what follows is taken", () => {
     const large = `{"a":"${"x".repeat(16 * 1024 * 1024)}"}`;
     const { rows, rejects } = parse(
@@ -257,6 +264,9 @@ describe("keys", () => {
     expect(rows.map(({ a }) => a)).toEqual([1, 3]);
     expect(codes(rejects)).toEqual(["2 missing_value", "3 missing_value", "4 missing_value"]);
     expect(rejects[2]!.reason).toContain("s.x");
+    // What else the row holds may need another schema, and is settled first.
+    expect(() => parse('{"a":null,"new":1}', schema, { unknownFields: "misfit" })).toThrow(SchemaMisfit);
+    expect(() => parse('{"s":{"x":1,"new":1}}', schema, { unknownFields: "misfit" })).toThrow(SchemaMisfit);
   });
 });
 
