@@ -26,8 +26,11 @@ import { importTarget } from "./result-types.js";
 import { quoteName, quoteText } from "./sql-tokens.js";
 import { literalPath } from "./table-sql.js";
 
-/** An import streams: its memory is that of a row group's columns in flight, whatever the file's size. Bytes. */
-const MEMORY_BYTES = 128 * 1024 * 1024;
+/**
+ * Bytes. An import streams, so its memory is that of the pages and chunks in flight: about 100 MB for a file of usual
+ * row groups, whatever its size and this limit. A file with one huge page per column needs room for those.
+ */
+const MEMORY_BYTES = 1024 * 1024 * 1024;
 const THREADS = 2;
 
 /** A batch is complete with so many rows (50 of DuckDB's chunks), or bytes. */

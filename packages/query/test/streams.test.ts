@@ -1,4 +1,5 @@
 import { truncateSync, unlinkSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Scratch, TestLake } from "./support.js";
 
@@ -111,6 +112,7 @@ describe("a stream", () => {
       }
     }
     const [open] = await lake.sql<{ n: bigint }>("SELECT count(*) AS n FROM duckdb_databases()");
+    // Those of DuckDB, our base and the idle sessions.
     expect(open!.n).toBeLessThan(8n);
   });
 
@@ -138,6 +140,50 @@ describe("a stream", () => {
     const failing = lake.sql("SELECT CASE WHEN i = 570000 THEN error('boom') ELSE i END AS i FROM t").arrowIPC();
     await expect(new Response(failing).arrayBuffer()).rejects.toMatchObject({ code: "sql_error" });
   });
+});
+
+test("aborts at any moment: all rows or the reason, and nothing stays behind", async () => {
+  using scratch = new Scratch();
+  const { lake } = await bigLake(scratch.path);
+  await using _ = lake;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          delayMs: fc.integer({ min: 0, max: 60 }),
+          streamed: fc.boolean(),
+          breakAfter: fc.integer({ min: 1, max: 200_000 }),
+        }),
+        { minLength: 1, maxLength: 8 },
+      ),
+      async (runs) => {
+        await Promise.all(
+          runs.map(async ({ delayMs, streamed, breakAfter }) => {
+            const controller = new AbortController();
+            const timer = setTimeout(() => controller.abort("stop"), delayMs);
+            const query = lake.with({ signal: controller.signal })<{ i: bigint }>("SELECT i FROM t WHERE i < 100000");
+            try {
+              let rows = 0;
+              if (streamed) {
+                for await (const { i } of query) {
+                  expect(i).toBe(BigInt(rows));
+                  if (++rows === breakAfter) return;
+                }
+              } else rows = (await query).length;
+              expect(rows).toBe(100_000);
+            } catch (error) {
+              expect(error).toBe("stop");
+            } finally {
+              clearTimeout(timer);
+            }
+          }),
+        );
+      },
+    ),
+    { numRuns: 15 },
+  );
+  const [open] = await lake.sql<{ n: bigint }>("SELECT count(*) AS n FROM duckdb_databases()");
+  expect(open!.n).toBeLessThan(8n);
 });
 
 describe("limits", () => {
