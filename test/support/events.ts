@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 
 /** xoshiro128** (Blackman and Vigna), seeded by splitmix32. */
-export function randomUint32(seed: number): () => number {
+function randomUint32(seed: number): () => number {
   let s = seed >>> 0;
   const split = (): number => {
     s = (s + 0x9e3779b9) | 0;

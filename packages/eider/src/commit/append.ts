@@ -29,7 +29,8 @@ import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
 import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
 import { type Input, openInput } from "../source/input.js";
-import { hashInput, type ReadCounters, type ReadOptions, type ReadResult, readInput } from "./read.js";
+import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
+import { hashInput, readInput } from "./read.js";
 import { Stage } from "./stage.js";
 import {
   assertMatches,

@@ -19,10 +19,20 @@ export async function* decompressed(source: AsyncIterable<Uint8Array>): AsyncIte
   else yield* rest;
 }
 
-/**
- * The first `length` bytes (fewer if the source has fewer), and the whole source again from its start.
- */
-export async function peek(
+/** The first `length` bytes of a stream, fewer if it has fewer; the stream is closed. */
+export async function readHead(source: AsyncIterable<Uint8Array>, length: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of source) {
+    pieces.push(piece.slice());
+    size += piece.byteLength;
+    if (size >= length) break;
+  }
+  return Buffer.concat(pieces).subarray(0, length);
+}
+
+/** The first `length` bytes (fewer if the source has fewer), and the whole source again from its start. */
+async function peek(
   source: AsyncIterable<Uint8Array>,
   length: number,
 ): Promise<{ head: Uint8Array; rest: AsyncIterable<Uint8Array> }> {

@@ -1,0 +1,84 @@
+/** One pass over the input of an append: what is asked of it, what comes out, and what all kinds of input share. */
+
+import { canonicalRow, InvalidInputError, type RecordBatch, type Reject, type Schema } from "@eider/core";
+import type { ContentHash } from "@eider/core/node";
+import type { ParquetImport } from "@eider/query";
+import type { AppendOptions } from "../options.js";
+import { decompressed } from "../source/decompress.js";
+import type { Input } from "../source/input.js";
+
+/** With `onReject: "fail"`: the batch is given up when this many rows are at fault. */
+export const NAMED_REJECTS = 20;
+
+export type BytesInput = Input & { readonly kind: "bytes" };
+
+/** Progress of one pass over the input; a second pass starts again from 0. */
+export interface ReadCounters {
+  bytes: number;
+  rows: number;
+  rejected: number;
+}
+
+export interface ReadOptions {
+  readonly append: AppendOptions;
+  /** The table as planned on: undefined for a new table without a declared schema. */
+  readonly schema: Schema | undefined;
+  readonly lastFieldId: number;
+  readonly integerBounds: () => Promise<ReadonlyMap<number, { readonly min: bigint; readonly max: bigint }>>;
+  readonly openParquet: (path: string) => Promise<ParquetImport>;
+  readonly tempFolder: string;
+  readonly onCounters: (counters: ReadCounters) => void;
+}
+
+/** Receives the batches of a pass. `restart` comes before the first batch and whenever the schema has changed. */
+export interface BatchSink {
+  restart(schema: Schema): Promise<void>;
+  add(batch: RecordBatch): Promise<void>;
+}
+
+export interface ReadResult {
+  /** Ids assigned; equal to the given schema when nothing evolved. */
+  readonly schema: Schema;
+  readonly contentHash: string;
+  readonly rows: number;
+  readonly rejects: readonly Reject[];
+  readonly ignoredFields: ReadonlyMap<string, number>;
+}
+
+export function newCounters(): ReadCounters {
+  return { bytes: 0, rows: 0, rejected: 0 };
+}
+
+/** Adds rows to a `rows:` hash: canonical JSON, a line each. */
+export function hashRows(hash: ContentHash, rows: readonly unknown[]): void {
+  for (const row of rows) hash.update(`${canonicalRow(row)}\n`);
+}
+
+/** The plain bytes of an input, counted before decompression. */
+export async function* bytesOf(
+  input: BytesInput,
+  options: ReadOptions,
+  counters: ReadCounters,
+): AsyncIterable<Uint8Array> {
+  const counted = async function* (): AsyncIterable<Uint8Array> {
+    for await (const chunk of input.bytes.open()) {
+      options.append.signal?.throwIfAborted();
+      counters.bytes += chunk.byteLength;
+      yield chunk;
+    }
+  };
+  yield* decompressed(counted());
+}
+
+/** @throws InvalidInputError `rejected_rows`, naming the first rows at fault */
+export function failRows(rejects: readonly Reject[], more: boolean): never {
+  const rows = rejects.slice(0, NAMED_REJECTS).map(({ line, code, reason }) => ({ line, code, reason }));
+  const first = rows[0]!;
+  const count = more ? `at least ${rejects.length} rows` : rejects.length === 1 ? "1 row" : `${rejects.length} rows`;
+  throw new InvalidInputError(
+    "rejected_rows",
+    `${count} cannot be taken, nothing was committed; the first is line ${first.line}: ${first.reason}. ` +
+      `Fix the input, or append with onReject: "quarantine" to keep such rows aside.`,
+    { rows },
+  );
+}

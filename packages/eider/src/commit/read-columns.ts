@@ -1,0 +1,148 @@
+/** Input that comes in columns with a schema of its own: Arrow and Parquet. */
+
+import {
+  type ArrowLike,
+  alignBatch,
+  assignFieldIds,
+  batchRows,
+  fromArrow,
+  InvalidInputError,
+  mergeSchema,
+  type RecordBatch,
+  type Reject,
+  readArrowIPC,
+  type Schema,
+  toSchema,
+} from "@eider/core";
+import { createContentHash } from "@eider/core/node";
+import { readHead } from "../source/decompress.js";
+import { spoolToFile } from "../source/spool.js";
+import {
+  type BatchSink,
+  type BytesInput,
+  bytesOf,
+  failRows,
+  hashRows,
+  NAMED_REJECTS,
+  newCounters,
+  type ReadOptions,
+  type ReadResult,
+} from "./pass.js";
+
+/** A table or record batch of any copy of `apache-arrow`. */
+export function readArrowObject(source: ArrowLike, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  return readColumns(arrowObject(source), options, sink);
+}
+
+/** Arrow IPC, stream or file. */
+export async function readArrowBytes(input: BytesInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  return readColumns(await arrowBytes(input, options), options, sink);
+}
+
+/** Input that comes in columns with a schema of its own. */
+interface ColumnInput {
+  readonly schema: Schema;
+  batches(): AsyncIterable<RecordBatch> | Iterable<RecordBatch>;
+  /** Told after the last batch. */
+  contentHash(): string;
+}
+
+async function readColumns(input: ColumnInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  const base = options.schema;
+  const mode = options.append.schemaMode ?? "evolve";
+  const merged = mergeSchema(base, toSchema(input.schema), {
+    mode: base ? mode : "evolve",
+    ...(base && { integerBounds: await options.integerBounds() }),
+  });
+  const schema = assignFieldIds(merged, options.lastFieldId);
+  await sink.restart(schema);
+  const rejects: Reject[] = [];
+  const counters = newCounters();
+  const fail = (options.append.onReject ?? "fail") === "fail";
+  const maxRejects = options.append.maxRejects ?? 10_000;
+  let read = 0;
+  for await (const batch of input.batches()) {
+    options.append.signal?.throwIfAborted();
+    const aligned = alignBatch(batch, schema);
+    for (const problem of aligned.rejects) rejects.push({ ...problem, line: read + problem.line, raw: "" });
+    if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);
+    if (rejects.length > maxRejects) {
+      throw new InvalidInputError("too_many_rejects", `more than ${maxRejects} rows cannot be taken`);
+    }
+    read += batch.length;
+    await sink.add(aligned.batch);
+    counters.rows += aligned.batch.length;
+    counters.rejected = rejects.length;
+    options.onCounters(counters);
+  }
+  if (fail && rejects.length > 0) failRows(rejects, false);
+  return { schema, contentHash: input.contentHash(), rows: counters.rows, rejects, ignoredFields: new Map() };
+}
+
+function arrowObject(source: ArrowLike): ColumnInput {
+  const { schema, batches } = fromArrow(source);
+  const hash = createContentHash("rows");
+  return {
+    schema,
+    *batches() {
+      for (const batch of batches) {
+        hashRows(hash, batchRows(batch, "exact"));
+        yield batch;
+      }
+    },
+    contentHash: () => hash.digest(),
+  };
+}
+
+async function arrowBytes(input: BytesInput, options: ReadOptions): Promise<ColumnInput> {
+  const hash = createContentHash("bytes");
+  const hashed = async function* (): AsyncIterable<Uint8Array> {
+    for await (const chunk of bytesOf(input, options, newCounters())) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  const { schema, batches } = await readArrowIPC(hashed());
+  return { schema, batches: () => batches, contentHash: () => hash.digest() };
+}
+
+/** DuckDB decodes foreign Parquet from a file, so input that is not a plain file already is written to one. */
+export async function readParquet(input: BytesInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  const hash = createContentHash("bytes");
+  const counters = newCounters();
+  const plain = async function* (): AsyncIterable<Uint8Array> {
+    for await (const chunk of bytesOf(input, options, counters)) {
+      hash.update(chunk);
+      options.onCounters(counters);
+      yield chunk;
+    }
+  };
+  await using file =
+    (await isPlainFile(input)) && input.path !== undefined
+      ? await readThrough(plain(), input.path)
+      : await spoolToFile(plain(), options.tempFolder);
+  const imported = await options.openParquet(file.path);
+  const contentHash = hash.digest();
+  const { signal } = options.append;
+  const source: ColumnInput = {
+    schema: imported.schema,
+    batches: () => imported.batches(signal ? { signal } : {}),
+    contentHash: () => contentHash,
+  };
+  // Awaited here: the temporary file goes when this function returns.
+  return await readColumns(source, options, sink);
+}
+
+async function isPlainFile(input: BytesInput): Promise<boolean> {
+  if (input.path === undefined) return false;
+  return Buffer.from(await readHead(input.bytes.open(), 4)).toString("latin1") === "PAR1";
+}
+
+/** Reads a stream only for what happens on the way (its hash, its progress). */
+async function readThrough(
+  source: AsyncIterable<Uint8Array>,
+  path: string,
+): Promise<AsyncDisposable & { readonly path: string }> {
+  for await (const _ of source);
+  return { path, [Symbol.asyncDispose]: async () => {} };
+}

@@ -1,0 +1,207 @@
+/**
+ * Text and rows, whose schema is settled while they are read:
+ *
+ * - a table's first batch is judged by a sample from its front, then parsed with that schema;
+ * - a value that the schema does not take stops the parse; every value of the input is then looked at, the schema
+ *   evolves, and the input is parsed again. The result is the same as if all had been looked at first, because a
+ *   parser stops at exactly those values that would have changed the inferred schema.
+ */
+
+import {
+  assignFieldIds,
+  createRowInferrer,
+  createRowParser,
+  createTextInferrer,
+  createTextParser,
+  type Inferrer,
+  InvalidInputError,
+  type Parser,
+  type ParserOptions,
+  type Schema,
+  SchemaMisfit,
+  type TextFormat,
+} from "@eider/core";
+import { type ContentHash, createContentHash } from "@eider/core/node";
+import type { AppendOptions } from "../options.js";
+import type { Input } from "../source/input.js";
+import {
+  type BatchSink,
+  type BytesInput,
+  bytesOf,
+  failRows,
+  hashRows,
+  NAMED_REJECTS,
+  newCounters,
+  type ReadCounters,
+  type ReadOptions,
+  type ReadResult,
+} from "./pass.js";
+
+/** Bytes, or rows, from the front of a table's first batch that its schema is first guessed from. */
+const SAMPLE_BYTES = 4 * 1024 * 1024;
+const SAMPLE_ROWS = 10_000;
+
+export function readText(
+  input: BytesInput,
+  format: TextFormat | "tsv",
+  options: ReadOptions,
+  sink: BatchSink,
+): Promise<ReadResult> {
+  return new Reading(options, sink, textReader(input, format, options)).run();
+}
+
+export function readRows(
+  input: Input & { readonly kind: "rows" },
+  options: ReadOptions,
+  sink: BatchSink,
+): Promise<ReadResult> {
+  return new Reading(options, sink, rowReader(input, options)).run();
+}
+
+/** What differs between text and rows: how pieces are read, parsed, judged and hashed. */
+interface Reader<T> {
+  /** One pass over the input. */
+  pieces(counters: ReadCounters): AsyncIterable<T>;
+  /** Size of a piece, and how much of the front is a sample, in the same unit. */
+  size(piece: T): number;
+  readonly sampleSize: number;
+  parser(options: ParserOptions): Parser<T>;
+  inferrer(
+    base: Schema | undefined,
+    bounds: Awaited<ReturnType<ReadOptions["integerBounds"]>> | undefined,
+  ): Inferrer<T>;
+  newHash(): ContentHash;
+  hash(hash: ContentHash, piece: T): void;
+}
+
+function textReader(input: BytesInput, format: TextFormat | "tsv", options: ReadOptions): Reader<Uint8Array> {
+  const text: { format: TextFormat; csv?: NonNullable<AppendOptions["csv"]> } =
+    format === "tsv"
+      ? { format: "csv", csv: { delimiter: "\t", ...options.append.csv } }
+      : { format, ...(options.append.csv && { csv: options.append.csv }) };
+  return {
+    pieces: (counters) => bytesOf(input, options, counters),
+    size: (piece) => piece.byteLength,
+    sampleSize: SAMPLE_BYTES,
+    parser: (parse) => createTextParser({ ...parse, ...text }),
+    inferrer: (base, integerBounds) =>
+      createTextInferrer({ ...text, ...(base && { base }), ...(integerBounds && { integerBounds }) }),
+    newHash: () => createContentHash("bytes"),
+    hash: (hash, piece) => hash.update(piece),
+  };
+}
+
+function rowReader(input: Input & { kind: "rows" }, options: ReadOptions): Reader<readonly unknown[]> {
+  return {
+    async *pieces() {
+      for await (const rows of input.rows.open()) {
+        options.append.signal?.throwIfAborted();
+        yield rows;
+      }
+    },
+    size: (piece) => piece.length,
+    sampleSize: SAMPLE_ROWS,
+    parser: (parse) => createRowParser(parse),
+    inferrer: (base, integerBounds) =>
+      createRowInferrer({ ...(base && { base }), ...(integerBounds && { integerBounds }) }),
+    newHash: () => createContentHash("rows"),
+    hash: hashRows,
+  };
+}
+
+/** Text or rows, with inference. */
+class Reading<T> {
+  readonly #options: ReadOptions;
+  readonly #sink: BatchSink;
+  readonly #reader: Reader<T>;
+  readonly #mode: "evolve" | "strict" | "ignore";
+
+  constructor(options: ReadOptions, sink: BatchSink, reader: Reader<T>) {
+    this.#options = options;
+    this.#sink = sink;
+    this.#reader = reader;
+    // A table without a schema has nothing to be strict about: its first batch decides.
+    this.#mode = options.schema ? (options.append.schemaMode ?? "evolve") : "evolve";
+  }
+
+  async run(): Promise<ReadResult> {
+    const { schema, lastFieldId } = this.#options;
+    if (schema && this.#mode !== "evolve") return this.#parse(schema, "reject");
+    const first = schema ?? assignFieldIds(await this.#sampleSchema(), lastFieldId);
+    try {
+      return await this.#parse(first, "misfit");
+    } catch (error) {
+      if (!(error instanceof SchemaMisfit)) throw error;
+    }
+    const { inferred, contentHash } = await this.#inferAll();
+    const result = await this.#parse(assignFieldIds(inferred, lastFieldId), "reject");
+    if (result.contentHash !== contentHash) {
+      throw new InvalidInputError(
+        "source_changed",
+        "the source changed while it was read: append it again when it is at rest",
+      );
+    }
+    return result;
+  }
+
+  async #sampleSchema(): Promise<Schema> {
+    const inferrer = this.#reader.inferrer(undefined, undefined);
+    let size = 0;
+    for await (const piece of this.#reader.pieces(newCounters())) {
+      inferrer.push(piece);
+      size += this.#reader.size(piece);
+      if (size >= this.#reader.sampleSize) return inferrer.schema();
+    }
+    return inferrer.end();
+  }
+
+  async #inferAll(): Promise<{ inferred: Schema; contentHash: string }> {
+    const base = this.#options.schema;
+    const inferrer = this.#reader.inferrer(base, base && (await this.#options.integerBounds()));
+    const hash = this.#reader.newHash();
+    const counters = newCounters();
+    for await (const piece of this.#reader.pieces(counters)) {
+      this.#reader.hash(hash, piece);
+      inferrer.push(piece);
+      this.#options.onCounters({ ...counters, rows: inferrer.rows });
+    }
+    return { inferred: inferrer.end(), contentHash: hash.digest() };
+  }
+
+  async #parse(schema: Schema, misfits: "misfit" | "reject"): Promise<ReadResult> {
+    const fail = (this.#options.append.onReject ?? "fail") === "fail";
+    const parser = this.#reader.parser({
+      schema,
+      unknownFields: this.#mode === "ignore" ? "ignore" : misfits,
+      valueMisfits: misfits,
+      ...(this.#options.append.maxRejects !== undefined && { maxRejects: this.#options.append.maxRejects }),
+    });
+    const hash = this.#reader.newHash();
+    const counters = newCounters();
+    await this.#sink.restart(schema);
+    for await (const piece of this.#reader.pieces(counters)) {
+      this.#reader.hash(hash, piece);
+      parser.push(piece);
+      if (fail && parser.rejects.length >= NAMED_REJECTS) failRows(parser.rejects, true);
+      await this.#drain(parser);
+      counters.rows = parser.rows;
+      counters.rejected = parser.rejects.length;
+      this.#options.onCounters(counters);
+    }
+    parser.end();
+    if (fail && parser.rejects.length > 0) failRows(parser.rejects, false);
+    await this.#drain(parser);
+    this.#options.onCounters({ ...counters, rows: parser.rows, rejected: parser.rejects.length });
+    return {
+      schema,
+      contentHash: hash.digest(),
+      rows: parser.rows,
+      rejects: parser.rejects,
+      ignoredFields: parser.ignoredFields,
+    };
+  }
+
+  async #drain(parser: Parser<T>): Promise<void> {
+    for (let batch = parser.take(); batch; batch = parser.take()) await this.#sink.add(batch);
+  }
+}
