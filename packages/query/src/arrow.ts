@@ -6,8 +6,20 @@
 
 import { type Column, type ColumnValues, type DataType, type Field, type RecordBatch, takeRows } from "@eider/core";
 import type { Native, NativeChunk, NativeType, NativeVector } from "./native.js";
-import { structNames, typeText } from "./result-types.js";
+import { structNames, structTypes, typeText } from "./result-types.js";
 import { readStrings } from "./strings.js";
+import {
+  asBytes,
+  BIT_COUNTS,
+  bigEndianUuids,
+  floorToMicros,
+  isSet,
+  joinBytes,
+  packBits,
+  scaleInstants,
+  widen,
+  widen64,
+} from "./vector-values.js";
 
 /** How vectors of one DuckDB type become columns. */
 export interface ColumnReader {
@@ -229,10 +241,7 @@ export class VectorReader {
   }
 
   #struct(native: NativeType): ColumnReader {
-    const count = this.#native.struct_type_child_count(native);
-    const readers = Array.from({ length: count }, (_, i) =>
-      this.column(this.#native.struct_type_child_type(native, i)),
-    );
+    const readers = structTypes(this.#native, native).map((child) => this.column(child));
     const names = structNames(this.#native, native);
     const type: DataType = { kind: "struct", fields: readers.map((reader, i) => field(names[i]!, reader.type, true)) };
     return {
@@ -307,6 +316,8 @@ export class VectorReader {
   }
 }
 
+const EMPTY = new Uint8Array(0);
+
 function field(name: string, type: DataType, nullable: boolean): Field {
   return { id: 0, name, type, nullable };
 }
@@ -314,90 +325,4 @@ function field(name: string, type: DataType, nullable: boolean): Field {
 function gather(column: Column, rows: Uint32Array): Column {
   const schema = { fields: [field("", column.type, true)] };
   return takeRows({ schema, length: column.length, columns: [column] }, rows).columns[0]!;
-}
-
-const EMPTY = new Uint8Array(0);
-
-const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let count = 0;
-  for (let bits = byte; bits !== 0; bits &= bits - 1) count++;
-  return count;
-});
-
-function isSet(validity: Uint8Array | undefined, row: number): boolean {
-  return validity === undefined || (validity[row >>> 3]! & (1 << (row & 7))) !== 0;
-}
-
-function joinBytes(pieces: readonly Uint8Array[]): { values: Uint8Array; offsets: Int32Array } {
-  const offsets = new Int32Array(pieces.length + 1);
-  let end = 0;
-  pieces.forEach((piece, i) => {
-    end += piece.length;
-    offsets[i + 1] = end;
-  });
-  return { values: Buffer.concat(pieces, end), offsets };
-}
-
-/** A byte per value → a bit per value. */
-function packBits(bytes: ArrayBuffer): Uint8Array {
-  const source = new Uint8Array(bytes);
-  const bits = new Uint8Array((source.length + 7) >>> 3);
-  for (let i = 0; i < source.length; i++) if (source[i] === 1) bits[i >>> 3]! |= 1 << (i & 7);
-  return bits;
-}
-
-function asBytes(bytes: ArrayBuffer): Uint8Array {
-  return new Uint8Array(bytes);
-}
-
-/** Narrow unscaled decimals → 16 bytes each. */
-function widen(source: Int16Array | Int32Array): Uint8Array {
-  const words = new Int32Array(source.length * 4);
-  for (let i = 0; i < source.length; i++) {
-    const value = source[i]!;
-    words[i * 4] = value;
-    words.fill(value >> 31, i * 4 + 1, i * 4 + 4);
-  }
-  return new Uint8Array(words.buffer);
-}
-
-function widen64(bytes: ArrayBuffer): Uint8Array {
-  const source = new Int32Array(bytes);
-  const words = new Int32Array(source.length * 2);
-  for (let i = 0; i < source.length; i += 2) {
-    const high = source[i + 1]!;
-    words[i * 2] = source[i]!;
-    words[i * 2 + 1] = high;
-    words[i * 2 + 2] = high >> 31;
-    words[i * 2 + 3] = high >> 31;
-  }
-  return new Uint8Array(words.buffer);
-}
-
-/** DuckDB's UUIDs are 128-bit integers with the top bit flipped, so that they sort as text; ours are the text's bytes. */
-function bigEndianUuids(bytes: ArrayBuffer): Uint8Array {
-  const out = new Uint8Array(bytes);
-  for (let start = 0; start < out.length; start += 16) {
-    out.subarray(start, start + 16).reverse();
-    out[start]! ^= 0x80;
-  }
-  return out;
-}
-
-/** ±infinity, in every unit. */
-const INFINITE = 0x7fffffffffffffffn;
-
-function scaleInstants(bytes: ArrayBuffer, scale: (value: bigint) => bigint): BigInt64Array {
-  const values = new BigInt64Array(bytes);
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]!;
-    if (value !== INFINITE && value !== -INFINITE) values[i] = scale(value);
-  }
-  return values;
-}
-
-/** Nanoseconds → microseconds, down. */
-function floorToMicros(nanos: bigint): bigint {
-  const micros = nanos / 1000n;
-  return nanos % 1000n < 0n ? micros - 1n : micros;
 }
