@@ -1,12 +1,13 @@
 /** The `eider` command: its arguments, its exit codes, and what happens on Ctrl-C. */
 
 import { Command, CommanderError, Option } from "commander";
-import { EiderError } from "eider";
+import { CatalogError } from "eider";
 import { appendCommand } from "./commands/append.js";
 import {
   batchesCommand,
   filesCommand,
   receiptCommand,
+  rejectsCommand,
   schemaCommand,
   snapshotsCommand,
   tablesCommand,
@@ -15,18 +16,19 @@ import { maintainCommand, verifyCommand } from "./commands/maintain.js";
 import { sqlCommand } from "./commands/sql.js";
 import { typesCommand } from "./commands/types.js";
 import type { Context } from "./context.js";
-import type { Terminal } from "./terminal.js";
+import { describeError, Failure } from "./failure.js";
+import { OutputClosed, type Terminal, write } from "./terminal.js";
+import { printable } from "./text.js";
 import { version } from "./version.js";
 
 const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 const EXAMPLES = `
 Examples:
-  eider append ./lake events clicks.ndjson.gz        a file is a batch; the same file again is a duplicate
-  cat rows.csv | eider append ./lake sales - --format csv --batch-id 2031-02-03
-  eider sql ./lake "SELECT event_type, count(*) FROM events GROUP BY ALL"
-  eider sql ./lake "SELECT * FROM events AT (VERSION => 3)" --format ndjson
-  eider files ./lake events --sql                    the same rows in plain DuckDB
+  eider append ./lake events clicks.ndjson.gz     a file is a batch; the same file again is a duplicate
+  eider sql ./lake "SELECT type, count(*) FROM events GROUP BY ALL"
+  eider tables ./lake
+  eider files ./lake events --sql                 the same rows in plain DuckDB
 
 Exit status: 0 done, 1 failed (stderr says "code: message"), 2 wrong usage, 130 interrupted.`;
 
@@ -43,54 +45,62 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   };
   terminal.on("SIGINT", interrupt);
   terminal.on("SIGTERM", interrupt);
-  let closedOutput = false;
-  const onOutputError = (error: NodeJS.ErrnoException): void => {
-    // The reader of a pipe (`| head`) has seen enough.
-    if (error.code === "EPIPE") closedOutput = true;
-    abort.abort(error);
-  };
-  terminal.stdout.on("error", onOutputError);
+  // Without listeners a failed write would end the process; who writes gets the error too, and handles it.
+  for (const stream of [terminal.stdout, terminal.stderr]) stream.on("error", ignore);
+  const said = { out: "", err: "" };
+  let words: readonly string[] = [];
+  const parser = program({ terminal, signal: abort.signal }, said).hook("preAction", (_, command) => {
+    words = command.args;
+  });
+  let status: number = EXIT.done;
   try {
-    await program({ terminal, signal: abort.signal }).parseAsync([...args], { from: "user" });
-    return EXIT.done;
+    await parser.parseAsync([...args], { from: "user" });
   } catch (error) {
-    if (closedOutput) return EXIT.done;
-    if (abort.signal.aborted) {
-      terminal.stderr.write("interrupted: nothing of the unfinished batch was committed\n");
-      return EXIT.interrupted;
+    if (error instanceof CommanderError) status = error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    else if (error instanceof OutputClosed) status = EXIT.done;
+    else if (abort.signal.aborted && !isUnknownOutcome(error)) {
+      said.err += `interrupted\n${error instanceof Failure ? error.notes.map((note) => `${printable(note)}\n`).join("") : ""}`;
+      status = EXIT.interrupted;
+    } else {
+      said.err += describeError(error, words);
+      status = EXIT.failed;
     }
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    terminal.stderr.write(`${describeError(error)}\n`);
-    return EXIT.failed;
-  } finally {
-    terminal.off("SIGINT", interrupt);
-    terminal.off("SIGTERM", interrupt);
-    terminal.stdout.off("error", onOutputError);
   }
+  terminal.off("SIGINT", interrupt);
+  terminal.off("SIGTERM", interrupt);
+  // Where nobody listens there is nobody to tell.
+  if (said.out !== "") await write(terminal.stdout, said.out).catch(ignore);
+  if (said.err !== "") await write(terminal.stderr, said.err).catch(ignore);
+  return status;
 }
 
-function describeError(error: unknown): string {
-  if (!(error instanceof EiderError)) {
-    return `internal_error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
-  }
-  const rows = "rows" in error ? (error.rows as readonly { line: number; reason: string }[]) : [];
-  const lines = rows.map(({ line, reason }) => `  line ${line}: ${reason}`);
-  return [`${error.code}: ${error.message}`, ...lines].join("\n");
+function ignore(): void {}
+
+/** An interrupted commit may have happened: then nobody may say that it did not. */
+function isUnknownOutcome(error: unknown): boolean {
+  const cause = error instanceof Failure ? error.cause : error;
+  return cause instanceof CatalogError && cause.code === "commit_unknown";
 }
 
-function program(context: Context): Command {
+/** @param said receives what the parser of the command line has to say: help, and what is wrong */
+function program(context: Context, said: { out: string; err: string }): Command {
   const { terminal } = context;
-  const json = (): Option => new Option("--json", "print JSON instead of text");
   const root = new Command("eider")
     .description("Append files to a lake exactly once, and query them with SQL.")
     .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show this help")
     .helpCommand("help [command]", "show what a command does and takes")
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => terminal.stdout.write(text),
-      writeErr: (text) => terminal.stderr.write(text),
+      writeOut: (text) => {
+        said.out += text;
+      },
+      writeErr: (text) => {
+        said.err += text;
+      },
+      getOutHelpWidth: () => terminal.stdout.columns ?? 100,
+      getErrHelpWidth: () => terminal.stdout.columns ?? 100,
     })
-    .showHelpAfterError("(eider --help shows how)")
     .addHelpText("after", EXAMPLES);
   for (const command of [
     appendCommand(context),
@@ -99,14 +109,17 @@ function program(context: Context): Command {
     schemaCommand(context),
     batchesCommand(context),
     receiptCommand(context),
+    rejectsCommand(context),
     filesCommand(context),
     snapshotsCommand(context),
     typesCommand(context),
     verifyCommand(context),
     maintainCommand(context),
   ]) {
-    if (command.name() !== "sql") command.addOption(json());
-    root.addCommand(command.copyInheritedSettings(root));
+    if (command.name() !== "sql") command.addOption(new Option("--json", "print JSON instead of text"));
+    root.addCommand(
+      command.copyInheritedSettings(root).showHelpAfterError(`(eider ${command.name()} --help shows how)`),
+    );
   }
-  return root;
+  return root.showHelpAfterError("(eider --help shows how)");
 }

@@ -1,49 +1,44 @@
 /** `eider append`: files, or standard input, into a table. Each file is one batch. */
 
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { basename } from "node:path";
-import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import {
-  type AppendOptions,
-  type AppendResult,
-  type CsvOptions,
-  type Format,
-  NotFoundError,
-  type Source,
-  type Table,
-} from "eider";
-import { type Context, withLake } from "../context.js";
-import { formatCount, toJson } from "../output.js";
+import { Argument, Command, Option } from "commander";
+import { type AppendOptions, type AppendResult, InvalidInputError, type Source, type Table } from "eider";
+import { expressions, oneCharacter } from "../arguments.js";
+import { type Context, type JsonFlag, print, withLake } from "../context.js";
+import { Failure } from "../failure.js";
+import { type Fingerprint, fingerprint, type InputFile, inputFile } from "../input-file.js";
 import { progressLine } from "../progress.js";
-import { write } from "../terminal.js";
+import { OutputClosed, readInput } from "../terminal.js";
+import { plural, printable } from "../text.js";
 
-interface Flags {
-  readonly batchId?: string;
-  readonly format?: Format;
+interface Flags extends JsonFlag, Pick<AppendOptions, "batchId" | "format" | "schemaMode" | "onReject"> {
   readonly partitionBy?: readonly string[];
   readonly orderBy?: readonly string[];
-  readonly schemaMode?: "evolve" | "strict" | "ignore";
-  readonly onReject?: "fail" | "quarantine";
   readonly delimiter?: string;
   readonly header: boolean;
-  readonly json?: boolean;
 }
+
+const HELP = `
+Each file is one batch: all of it is committed, or nothing. Its id is its name and the hash of its content, so the same
+file again is a duplicate that changes nothing, and a file that has changed is a new batch. Whatever was interrupted or
+failed: run the same command again. Standard input has such an id only by --batch-id.
+
+Examples:
+  eider append ./lake events clicks.ndjson
+  eider append ./lake events 2031/*.parquet --partition-by "day(at)" --order-by user_id
+  curl -s https://example.com/rates.csv | eider append ./lake rates - --batch-id rates-2031-02-03
+  eider append ./lake sales export.txt --format csv --delimiter ";" --on-reject quarantine`;
 
 export function appendCommand(context: Context): Command {
   return new Command("append")
-    .description(
-      "Append files to a table, each file as one batch. The lake and the table are made if they do not exist.",
-    )
+    .summary("append files to a table, each once")
+    .description("Append files to a table, each as one batch. The lake and the table are made if they do not exist.")
     .argument("<lake>", "folder of the lake")
     .argument("<table>", "name of the table: events, or ns.events")
     .addArgument(
-      new Argument("[files...]", "NDJSON, JSON, CSV, Parquet or Arrow, plain, gzip or zstd; - is standard input"),
+      new Argument("[files...]", "NDJSON, JSON, CSV, TSV, Parquet or Arrow; plain, gzip or zstd; - is standard input"),
     )
-    .option(
-      "--batch-id <id>",
-      "the batch's id, for one file or standard input (default: the file's name and content hash)",
-    )
+    .option("--batch-id <id>", "the batch's id, for one input (default: its name and the hash of its content)")
     .addOption(
       new Option("--format <format>", "format of the input (default: by content, then by name)").choices([
         "ndjson",
@@ -54,94 +49,140 @@ export function appendCommand(context: Context): Command {
         "arrow",
       ]),
     )
-    .option("--partition-by <expression...>", "for a new table: col, day(ts), bucket(16, id), …")
-    .option("--order-by <column...>", "for a new table: columns to sort each data file by")
+    .option(
+      "--partition-by <expressions>",
+      "for a new table: col, year|month|day|hour(col), bucket(n, col), truncate(w, col); several by commas",
+      expressions,
+    )
+    .option("--order-by <columns>", "for a new table: what each data file is sorted by; several by commas", expressions)
     .addOption(
-      new Option("--schema-mode <mode>", "what to do with fields the table lacks").choices([
-        "evolve",
-        "strict",
-        "ignore",
-      ]),
+      new Option(
+        "--schema-mode <mode>",
+        "a field the table lacks becomes a column, is a reject, or is dropped (default: evolve)",
+      ).choices(["evolve", "strict", "ignore"]),
     )
     .addOption(
-      new Option("--on-reject <what>", "what to do with rows that cannot be taken").choices(["fail", "quarantine"]),
+      new Option(
+        "--on-reject <what>",
+        "a row that cannot be taken fails the batch, or is kept aside (default: fail)",
+      ).choices(["fail", "quarantine"]),
     )
     .option("--delimiter <character>", "of CSV input (default: detected)", oneCharacter)
     .option("--no-header", "the first record of CSV input holds values, not names")
-    .action(async (lake: string, table: string, files: readonly string[], flags: Flags, command: Command) => {
-      const sources = files.length === 0 ? ["-"] : files;
-      if (flags.batchId !== undefined && sources.length > 1) {
-        command.error("error: --batch-id names one batch, but there are several files: append them one by one", {
-          exitCode: 2,
-        });
-      }
-      if (sources.filter((file) => file === "-").length > 1) {
-        command.error("error: standard input (-) can be read only once", { exitCode: 2 });
-      }
-      await withLake(lake, {}, async (open) => {
-        const handle = open.table<unknown>(table, {
+    .addHelpText("after", HELP)
+    .action(async (where: string, name: string, files: readonly string[], flags: Flags, command: Command) => {
+      const problem = usageProblem(where, files, flags, context);
+      if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
+      const inputs: InputFile[] = [];
+      for (const file of files.length === 0 ? ["-"] : files) inputs.push(await inputFile(file));
+      await withLake(where, {}, async (lake) => {
+        const table = lake.table<unknown>(name, {
           ...(flags.partitionBy && { partitionBy: flags.partitionBy }),
           ...(flags.orderBy && { orderBy: flags.orderBy }),
         });
-        for (const file of sources) await appendOne(context, handle, file, flags);
+        for (const [at, input] of inputs.entries()) {
+          try {
+            await report(context, flags, input, await appendOne(context, table, input, flags));
+          } catch (error) {
+            throw new Failure(error, inputs.length > 1 ? [position(inputs, at)] : []);
+          }
+        }
       });
     });
 }
 
-function oneCharacter(value: string): string {
-  const text = value === "\\t" ? "\t" : value;
-  if ([...text].length !== 1) throw new InvalidArgumentError("one character, or \\t for a tab");
-  return text;
+function usageProblem(where: string, files: readonly string[], flags: Flags, context: Context): string | undefined {
+  if (/^memory:/i.test(where)) return "a lake in memory would end with this command: name a folder";
+  if (flags.batchId !== undefined && files.length > 1) {
+    return "--batch-id names one batch, but there are several files: append them one by one";
+  }
+  if (files.filter((file) => file === "-").length > 1) return "standard input (-) can be read only once";
+  if (files.length === 0 && context.terminal.stdin.isTTY) return "name files to append, or - to type rows here";
+  return undefined;
 }
 
-async function appendOne(context: Context, table: Table<unknown>, file: string, flags: Flags): Promise<void> {
-  const { terminal, signal } = context;
-  const name = file === "-" ? "standard input" : basename(file);
-  const batchId = flags.batchId ?? (file === "-" ? undefined : await defaultBatchId(file, signal));
-  const csv: CsvOptions = {
-    ...(flags.delimiter !== undefined && { delimiter: flags.delimiter }),
-    ...(!flags.header && { header: false }),
-  };
-  const progress = progressLine(terminal, name);
-  const options: AppendOptions = {
-    ...(batchId !== undefined && { batchId }),
-    ...(flags.format && { format: flags.format }),
-    ...(flags.schemaMode && { schemaMode: flags.schemaMode }),
-    ...(flags.onReject && { onReject: flags.onReject }),
-    ...(Object.keys(csv).length > 0 && { csv }),
-    signal,
-    onProgress: (update) => progress.update(update),
-  };
-  const source: Source<unknown> = file === "-" ? (terminal.stdin as AsyncIterable<Uint8Array>) : { file };
-  let result: AppendResult;
+/** What was done before a failure, and what was not. */
+function position(inputs: readonly InputFile[], at: number): string {
+  const names = (some: readonly InputFile[]): string => some.map(({ argument }) => argument).join(", ");
+  const before = at === 0 ? "nothing was committed" : `committed: ${names(inputs.slice(0, at))}`;
+  const after = at === inputs.length - 1 ? "" : `; not tried: ${names(inputs.slice(at + 1))}`;
+  return `${inputs[at]!.argument} is file ${at + 1} of ${inputs.length}; ${before}${after}. Run the same command again: what is committed will be a duplicate.`;
+}
+
+async function appendOne(
+  context: Context,
+  table: Table<unknown>,
+  input: InputFile,
+  flags: Flags,
+): Promise<AppendResult> {
+  const progress = progressLine(context.terminal, input.name);
+  const stop = new AbortController();
   try {
-    result = await table.append(source, options);
+    const print =
+      input.kind === "file" && flags.batchId === undefined
+        ? await fingerprint(input.argument, {
+            signal: context.signal,
+            onProgress: (bytes, totalBytes) => progress.update({ phase: "hash", bytes, totalBytes }),
+          })
+        : undefined;
+    return await table.append(sourceOf(context, input), {
+      ...appendOptions(input, flags, print),
+      signal: AbortSignal.any([context.signal, stop.signal]),
+      onProgress: (update) => {
+        progress.update(update);
+        // The last moment before the commit: what was read must be what the id says.
+        if (update.phase === "commit" && print?.isCurrent() === false) stop.abort(changed(input));
+      },
+    });
   } finally {
     progress.stop();
   }
-  await write(terminal.stdout, flags.json ? `${toJson({ file, ...result })}\n` : `${describe(name, result)}\n`);
 }
 
-/** The file's name and content: the same file is the same batch wherever it lies, and changed content is another. */
-async function defaultBatchId(file: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash("sha256");
+function appendOptions(input: InputFile, flags: Flags, print: Fingerprint | undefined): AppendOptions {
+  const { batchId, format, schemaMode, onReject, delimiter, header } = flags;
+  return {
+    ...(batchId !== undefined && { batchId }),
+    // An id with the content's hash in it proves that the content is the same: no need to read it again to compare.
+    ...(print && { batchId: `${input.name}@${print.sha256}`, onSeen: "trust" as const }),
+    ...(format && { format }),
+    ...(schemaMode && { schemaMode }),
+    ...(onReject && { onReject }),
+    ...((delimiter !== undefined || !header) && {
+      csv: { ...(delimiter !== undefined && { delimiter }), ...(!header && { header }) },
+    }),
+  };
+}
+
+function sourceOf({ terminal, signal }: Context, { kind, argument, name }: InputFile): Source<unknown> {
+  if (kind === "file") return { file: argument };
+  return readInput(kind === "stdin" ? terminal.stdin : createReadStream(argument), name, signal);
+}
+
+function changed({ argument }: InputFile): Error {
+  return new InvalidInputError("file_changed", `${argument} changed while it was read: append it again`, {
+    subject: argument,
+  });
+}
+
+async function report(context: Context, flags: Flags, input: InputFile, result: AppendResult): Promise<void> {
   try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024, signal }))
-      hash.update(chunk as Buffer);
-  } catch (cause) {
-    if (signal.aborted) throw signal.reason;
-    const { code } = cause as NodeJS.ErrnoException;
-    const message = code === "ENOENT" ? `there is no file ${file}` : `cannot read ${file} (${code ?? "unknown error"})`;
-    throw new NotFoundError(code === "ENOENT" ? "file_not_found" : "file_unreadable", message, {
-      subject: file,
-      cause,
-    });
+    await print(context, flags, { file: input.argument, ...result }, () => describe(input.name, result));
+  } catch (error) {
+    // Nobody reads what is printed any more; the files are to be appended all the same.
+    if (!(error instanceof OutputClosed)) throw error;
   }
-  return `${basename(file)}@${hash.digest("hex")}`;
 }
 
-function describe(name: string, { status, rowsAdded, rowsRejected, receipt }: AppendResult): string {
-  const rows = status === "committed" ? rowsAdded : receipt.rows;
-  const rejected = rowsRejected > 0 ? `, ${formatCount(rowsRejected)} rejected` : "";
-  return `${status}  ${name} → ${receipt.table}: ${formatCount(rows)} rows${rejected}, snapshot ${receipt.snapshot}, batch ${receipt.batchId}`;
+function describe(name: string, { status, rowsRejected, ignoredFields, receipt }: AppendResult): string {
+  const { table, rows, snapshot, batchId } = receipt;
+  const ignored = Object.entries(ignoredFields ?? {}).map(([field, count]) => `${field} (${count})`);
+  const parts = [
+    plural(rows, "row"),
+    ...(rowsRejected > 0 ? [`${plural(rowsRejected, "row")} rejected`] : []),
+    ...(ignored.length > 0 ? [`fields ignored: ${ignored.join(", ")}`] : []),
+    `snapshot ${snapshot}`,
+    `batch ${batchId}`,
+  ];
+  return `${printable(`${status}  ${name} → ${table}: ${parts.join(", ")}`)}\n`;
 }

@@ -1,123 +1,158 @@
 /** The commands that look at a lake's metadata. None of them creates or changes anything. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { formatType, NotFoundError, type SnapshotInfo } from "eider";
-import { type Context, withLake } from "../context.js";
-import { formatBytes, formatCount, printList, toJson } from "../output.js";
-import { write } from "../terminal.js";
+import { atOption, atOptions, positiveNumber, wholeNumber } from "../arguments.js";
+import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
+import { formatTable } from "../table.js";
+import { cut, formatBytes, formatCount, plural, printable } from "../text.js";
 
-interface JsonFlag {
-  readonly json?: boolean;
+interface AtFlag extends JsonFlag {
+  readonly at?: number | Date;
 }
 
-const READ = { mode: "read" } as const;
-
-/** A snapshot number on the command line. */
-export function snapshotNumber(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("a snapshot number");
-  return value;
+interface LimitFlag extends JsonFlag {
+  readonly limit: number;
 }
+
+/** Lines of a list, unless told. */
+const LIMIT = 1000;
+/** Columns of a reject's text; it may be 64 KiB long, and JSON has all of it. */
+const RAW_WIDTH = 100;
 
 export function tablesCommand(context: Context): Command {
-  return new Command("tables")
-    .description("List the tables of a lake.")
-    .argument("<lake>", "folder of the lake")
-    .option("--at <snapshot>", "as of a snapshot", snapshotNumber)
-    .action(async (where: string, flags: JsonFlag & { at?: number }) => {
-      const tables = await withLake(where, READ, (lake) => lake.tables(flags.at === undefined ? {} : { at: flags.at }));
-      await printList(context, tables, flags, ["table", "rows", "files", "size", "partitioned by"], (table) => [
-        table.name,
-        table.rows,
-        table.files,
-        formatBytes(table.bytes),
-        table.partitionBy.join(", "),
+  return lakeCommand("tables", "list the tables", "List the tables of a lake.")
+    .addOption(atOption("as of"))
+    .addHelpText("after", "\nExamples:\n  eider tables ./lake\n  eider tables ./lake --at 12 --json")
+    .action(async (where: string, flags: AtFlag) => {
+      const tables = await withLake(where, READ, (lake) => lake.tables(atOptions(flags)));
+      const headers = ["table", "rows", "files", "size", "partitioned by"];
+      await printList(context, flags, tables, headers, ({ name, rows, files, bytes, partitionBy }) => [
+        name,
+        formatCount(rows),
+        formatCount(files),
+        formatBytes(bytes),
+        partitionBy.join(", "),
       ]);
     });
 }
 
 export function schemaCommand(context: Context): Command {
-  return new Command("schema")
-    .description("Show a table's columns.")
-    .argument("<lake>", "folder of the lake")
-    .argument("<table>", "name of the table")
-    .option("--at <snapshot>", "as of a snapshot", snapshotNumber)
-    .action(async (where: string, name: string, flags: JsonFlag & { at?: number }) => {
-      const table = await withLake(where, READ, (lake) =>
-        lake.table(name).describe(flags.at === undefined ? {} : { at: flags.at }),
-      );
-      if (flags.json) {
-        await write(context.terminal.stdout, `${toJson(table)}\n`);
-        return;
-      }
-      await printList(context, table.schema.fields, flags, ["id", "column", "type", "null"], (field) => [
-        field.id,
-        field.name,
-        formatType(field.type),
-        field.nullable ? "yes" : "no",
-      ]);
+  return tableCommand("schema", "show a table's columns", "Show a table's columns, and how its files are laid out.")
+    .addOption(atOption("as of"))
+    .addHelpText("after", "\nExamples:\n  eider schema ./lake events\n  eider schema ./lake events --at 3 --json")
+    .action(async (where: string, name: string, flags: AtFlag) => {
+      const table = await withLake(where, READ, (lake) => lake.table(name).describe(atOptions(flags)));
+      await print(context, flags, table, () => {
+        const columns = table.schema.fields.map(({ id, name, nullable, type }) => [
+          id,
+          name,
+          formatType(type),
+          nullable ? "" : "not null",
+        ]);
+        const layout = [
+          ...(table.partitionBy.length > 0 ? [`partitioned by ${table.partitionBy.join(", ")}`] : []),
+          ...(table.orderBy.length > 0 ? [`sorted by ${table.orderBy.join(", ")}`] : []),
+        ];
+        return [
+          formatTable(["id", "column", "type", ""], columns),
+          ...layout.map((line) => `${printable(line)}\n`),
+        ].join("");
+      });
     });
 }
 
 export function batchesCommand(context: Context): Command {
-  return new Command("batches")
-    .description("List a table's batches, newest first.")
-    .argument("<lake>", "folder of the lake")
-    .argument("<table>", "name of the table")
-    .option("--limit <n>", "how many at the most", snapshotNumber, 1000)
-    .option("--before <snapshot>", "only batches committed before a snapshot", snapshotNumber)
-    .action(async (where: string, name: string, flags: JsonFlag & { limit: number; before?: number }) => {
+  return tableCommand("batches", "list a table's batches", "List a table's batches, newest first.")
+    .option("--limit <n>", "how many at the most", positiveNumber, LIMIT)
+    .option("--before <snapshot>", "only those committed before a snapshot: the next page", wholeNumber)
+    .addHelpText(
+      "after",
+      "\nExamples:\n  eider batches ./lake events\n  eider batches ./lake events --limit 20 --before 117",
+    )
+    .action(async (where: string, name: string, flags: LimitFlag & { readonly before?: number }) => {
       const page = { limit: flags.limit, ...(flags.before !== undefined && { before: flags.before }) };
       const receipts = await withLake(where, READ, (lake) => lake.table(name).batches(page));
-      await printList(context, receipts, flags, ["snapshot", "committed", "rows", "batch"], (receipt) => [
+      await printList(context, flags, receipts, ["snapshot", "committed", "rows", "batch"], (receipt) => [
         receipt.snapshot,
         receipt.committedAt,
-        receipt.rows,
+        formatCount(receipt.rows),
         receipt.batchId,
       ]);
     });
 }
 
 export function receiptCommand(context: Context): Command {
-  return new Command("receipt")
-    .description("Show the receipt of a batch: whether, when and with what content it was committed.")
-    .argument("<lake>", "folder of the lake")
-    .argument("<table>", "name of the table")
+  return tableCommand(
+    "receipt",
+    "show the receipt of a batch",
+    "Show the receipt of a batch: whether, when and with what content it was committed. Fails if it was not.",
+  )
     .argument("<batch-id>", "id of the batch")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  eider receipt ./lake rates rates-2031-02-03\n  eider receipt ./lake rates rates-2031-02-03 --json || echo not yet",
+    )
     .action(async (where: string, name: string, batchId: string, flags: JsonFlag) => {
-      const receipt = await withLake(where, READ, (lake) => lake.table(name).receipt(batchId));
+      const receipt = await withLake(where, READ, async (lake) => {
+        const table = lake.table(name);
+        // A table that does not exist is another mistake than a batch that was not committed.
+        return (await table.receipt(batchId)) ?? (await table.describe().then(() => undefined));
+      });
       if (!receipt) {
         throw new NotFoundError("batch_not_found", `table ${name} has no batch ${JSON.stringify(batchId)}`, {
           subject: batchId,
         });
       }
-      if (flags.json) {
-        await write(context.terminal.stdout, `${toJson(receipt)}\n`);
-        return;
-      }
-      const lines = Object.entries(receipt).map(([key, value]) => `${key.padEnd(12)} ${value}\n`);
-      await write(context.terminal.stdout, lines.join(""));
+      await print(context, flags, receipt, () =>
+        Object.entries(receipt)
+          .map(([key, value]) => `${key.padEnd(12)} ${printable(String(value))}\n`)
+          .join(""),
+      );
+    });
+}
+
+export function rejectsCommand(context: Context): Command {
+  return tableCommand(
+    "rejects",
+    "list rows that were kept aside",
+    "List the rows that could not be taken and were kept aside by append --on-reject quarantine.",
+  )
+    .option("--batch-id <id>", "only those of a batch")
+    .option("--limit <n>", "how many at the most", positiveNumber, LIMIT)
+    .addHelpText("after", "\nExamples:\n  eider rejects ./lake events\n  eider rejects ./lake events --json")
+    .action(async (where: string, name: string, flags: LimitFlag & { readonly batchId?: string }) => {
+      const options = { limit: flags.limit, ...(flags.batchId !== undefined && { batchId: flags.batchId }) };
+      const rejects = await withLake(where, READ, (lake) => lake.table(name).rejects(options));
+      await printList(context, flags, rejects, ["snapshot", "line", "reason", "batch", "row"], (reject) => [
+        reject.snapshot,
+        reject.line,
+        reject.reason,
+        reject.batchId,
+        cut(printable(reject.raw), RAW_WIDTH),
+      ]);
     });
 }
 
 export function filesCommand(context: Context): Command {
-  return new Command("files")
-    .description("List a table's data files, or print the SQL that reads them in plain DuckDB.")
-    .argument("<lake>", "folder of the lake")
-    .argument("<table>", "name of the table")
-    .option("--at <snapshot>", "as of a snapshot", snapshotNumber)
-    .option("--sql", "print a SELECT over read_parquet([…]) instead")
-    .action(async (where: string, name: string, flags: JsonFlag & { at?: number; sql?: boolean }) => {
-      const at = flags.at === undefined ? {} : { at: flags.at };
+  return tableCommand(
+    "files",
+    "list a table's data files, or print SQL that reads them",
+    "List a table's data files, or print the SQL that reads them in plain DuckDB.",
+  )
+    .addOption(atOption("as of"))
+    .option("--sql", "print a SELECT over read_parquet([…]) that gives the table's rows")
+    .addHelpText("after", '\nExamples:\n  eider files ./lake events\n  duckdb -c "$(eider files ./lake events --sql)"')
+    .action(async (where: string, name: string, flags: AtFlag & { readonly sql?: boolean }) => {
       if (flags.sql) {
-        const sql = await withLake(where, READ, (lake) => lake.table(name).filesSql(at));
-        await write(context.terminal.stdout, flags.json ? `${toJson({ sql })}\n` : `${sql}\n`);
+        const sql = await withLake(where, READ, (lake) => lake.table(name).filesSql(atOptions(flags)));
+        await print(context, flags, { sql }, () => `${sql}\n`);
         return;
       }
-      const files = await withLake(where, READ, (lake) => lake.table(name).files(at));
-      await printList(context, files, flags, ["snapshot", "rows", "size", "key"], (file) => [
+      const files = await withLake(where, READ, (lake) => lake.table(name).files(atOptions(flags)));
+      await printList(context, flags, files, ["snapshot", "rows", "size", "key"], (file) => [
         file.addedIn,
-        file.rows,
+        formatCount(file.rows),
         formatBytes(file.bytes),
         file.key,
       ]);
@@ -125,15 +160,14 @@ export function filesCommand(context: Context): Command {
 }
 
 export function snapshotsCommand(context: Context): Command {
-  return new Command("snapshots")
-    .description("List the snapshots of a lake, oldest first.")
-    .argument("<lake>", "folder of the lake")
-    .option("--after <snapshot>", "only later ones", snapshotNumber)
-    .option("--limit <n>", "how many at the most", snapshotNumber, 1000)
-    .action(async (where: string, flags: JsonFlag & { after?: number; limit: number }) => {
+  return lakeCommand("snapshots", "list what was committed when", "List the snapshots of a lake, oldest first.")
+    .option("--limit <n>", "how many at the most", positiveNumber, LIMIT)
+    .option("--after <snapshot>", "only those after a snapshot: the next page", wholeNumber)
+    .addHelpText("after", "\nExamples:\n  eider snapshots ./lake\n  eider snapshots ./lake --after 1000 --json")
+    .action(async (where: string, flags: LimitFlag & { readonly after?: number }) => {
       const page = { limit: flags.limit, ...(flags.after !== undefined && { after: flags.after }) };
       const snapshots = await withLake(where, READ, (lake) => lake.snapshots(page));
-      await printList(context, snapshots, flags, ["snapshot", "committed", "what"], (snapshot) => [
+      await printList(context, flags, snapshots, ["snapshot", "committed", "what"], (snapshot) => [
         snapshot.snapshot,
         snapshot.committedAt,
         snapshot.operations.map(describeOperation).join("; "),
@@ -141,9 +175,15 @@ export function snapshotsCommand(context: Context): Command {
     });
 }
 
+function lakeCommand(name: string, summary: string, description: string): Command {
+  return new Command(name).summary(summary).description(description).argument("<lake>", "folder of the lake");
+}
+
+function tableCommand(name: string, summary: string, description: string): Command {
+  return lakeCommand(name, summary, description).argument("<table>", "name of the table");
+}
+
 function describeOperation({ op, table, batchId, rows }: SnapshotInfo["operations"][number]): string {
-  const what = [op, table].filter((part) => part !== undefined).join(" ");
-  return rows === undefined
-    ? what
-    : `${what}: ${formatCount(rows)} rows${batchId === undefined ? "" : ` (${batchId})`}`;
+  const what = table === undefined ? op : `${op} ${table}`;
+  return rows === undefined ? what : `${what}: ${plural(rows, "row")}${batchId === undefined ? "" : ` (${batchId})`}`;
 }

@@ -1,32 +1,35 @@
 /** `eider verify` and `eider maintain`. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { CorruptionError } from "eider";
-import { type Context, withLake } from "../context.js";
-import { formatBytes, formatCount, toJson } from "../output.js";
-import { write } from "../terminal.js";
+import { hours } from "../arguments.js";
+import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
+import { formatBytes, plural, printable } from "../text.js";
 
-interface JsonFlag {
-  readonly json?: boolean;
-}
+const HOUR_MS = 3_600_000;
 
 export function verifyCommand(context: Context): Command {
   return new Command("verify")
+    .summary("check that all data is there and unchanged")
     .description("Check that every data file is there and unchanged, and name objects that belong to no snapshot.")
     .argument("<lake>", "folder of the lake")
     .option("--no-hashes", "compare sizes only; do not read the files")
-    .action(async (where: string, flags: JsonFlag & { hashes: boolean }) => {
-      const report = await withLake(where, { mode: "read" }, (lake) =>
+    .addHelpText("after", "\nExamples:\n  eider verify ./lake\n  eider verify ./lake --no-hashes --json")
+    .action(async (where: string, flags: JsonFlag & { readonly hashes: boolean }) => {
+      const report = await withLake(where, READ, (lake) =>
         lake.verify({ hashes: flags.hashes, signal: context.signal }),
       );
-      const text = report.findings.map(({ kind, key, message }) => `${kind}  ${key}: ${message}\n`).join("");
-      const summary = `${formatCount(report.files)} files, ${formatBytes(report.bytes)} checked\n`;
-      await write(context.terminal.stdout, flags.json ? `${toJson(report)}\n` : text + summary);
+      await print(context, flags, report, () => {
+        const findings = report.findings.map(
+          ({ kind, key, message }) => `${printable(`${kind}  ${key}: ${message}`)}\n`,
+        );
+        return `${findings.join("")}${plural(report.files, "file")}, ${formatBytes(report.bytes)} checked\n`;
+      });
       if (!report.ok) {
         const bad = report.findings.filter((finding) => finding.kind !== "stray").length;
         throw new CorruptionError(
           "verify_failed",
-          `${formatCount(bad)} data files are lost or changed: restore them from a backup`,
+          `${plural(bad, "data file")} lost or changed: restore from a backup what is listed`,
         );
       }
     });
@@ -34,20 +37,20 @@ export function verifyCommand(context: Context): Command {
 
 export function maintainCommand(context: Context): Command {
   return new Command("maintain")
+    .summary("remove what writers left behind")
     .description("Remove data files that were staged and never committed.")
     .argument("<lake>", "folder of the lake")
-    .option("--grace-hours <n>", "leave files younger than this alone", hours, 24)
-    .action(async (where: string, flags: JsonFlag & { graceHours: number }) => {
+    .option("--grace-hours <n>", "leave files younger than this alone: their writer may be at work", hours, 24)
+    .addHelpText("after", "\nExample:\n  eider maintain ./lake --grace-hours 1")
+    .action(async (where: string, flags: JsonFlag & { readonly graceHours: number }) => {
       const result = await withLake(where, { mode: "open" }, (lake) =>
-        lake.maintain({ graceMs: flags.graceHours * 3_600_000, signal: context.signal }),
+        lake.maintain({ graceMs: flags.graceHours * HOUR_MS, signal: context.signal }),
       );
-      const text = `${formatCount(result.deleted.length)} orphans removed, ${formatBytes(result.bytes)}\n`;
-      await write(context.terminal.stdout, flags.json ? `${toJson(result)}\n` : text);
+      await print(
+        context,
+        flags,
+        result,
+        () => `${plural(result.deleted.length, "orphan")} removed, ${formatBytes(result.bytes)}\n`,
+      );
     });
-}
-
-function hours(text: string): number {
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value) || value < 0) throw new InvalidArgumentError("a number of hours");
-  return value;
 }

@@ -2,19 +2,26 @@
 
 import { Command } from "commander";
 import type { DataType, Field } from "eider";
-import { type Context, withLake } from "../context.js";
-import { toJson } from "../output.js";
-import { write } from "../terminal.js";
+import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
+
+const HELP = `
+Examples:
+  eider types ./lake > tables.ts
+
+  import type { Tables } from "./tables.js";
+  const rows = await lake.sql<Tables["events"]>\`SELECT * FROM events\`;`;
 
 export function typesCommand(context: Context): Command {
   return new Command("types")
-    .description('Print a TypeScript interface with the row type of each table, for lake.sql<Tables["events"]>.')
+    .summary("print the row types of the tables as TypeScript")
+    .description("Print a TypeScript interface with the row type of each table, for typed queries.")
     .argument("<lake>", "folder of the lake")
-    .action(async (where: string, flags: { readonly json?: boolean }) => {
-      const tables = await withLake(where, { mode: "read" }, (lake) => lake.tables());
-      const rows = tables.map((table) => `  ${propertyName(table.name)}: ${structType(table.schema.fields, "  ")};\n`);
+    .addHelpText("after", HELP)
+    .action(async (where: string, flags: JsonFlag) => {
+      const tables = await withLake(where, READ, (lake) => lake.tables());
+      const rows = tables.map(({ name, schema }) => `  ${propertyName(name)}: ${structType(schema.fields, "  ")};\n`);
       const source = `/** Row types of the tables, as lake.sql returns them with values: "exact". */\nexport interface Tables {\n${rows.join("")}}\n`;
-      await write(context.terminal.stdout, flags.json ? `${toJson({ source })}\n` : source);
+      await print(context, flags, { source }, () => source);
     });
 }
 

@@ -1,0 +1,72 @@
+/** Values of arguments and options, read from their text. */
+
+import { InvalidArgumentError, Option } from "commander";
+
+/** `2031-02-03`, `2031-02-03T04:05`, `2031-02-03 04:05:06.789Z`, `…+09:00`. */
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+
+/** `--at`: which state of the lake is meant. */
+export function atOption(description: string): Option {
+  return new Option(
+    "--at <snapshot>",
+    `${description} a snapshot: its number, or a time like 2031-02-03T04:05Z`,
+  ).argParser(snapshot);
+}
+
+/** What `--at` gives, as the library takes it. */
+export function atOptions(flags: { readonly at?: number | Date }): { at?: number | Date } {
+  return flags.at === undefined ? {} : { at: flags.at };
+}
+
+/** A snapshot's number, or an instant; in UTC where no zone is given. */
+function snapshot(text: string): number | Date {
+  if (/^\d+$/.test(text)) return wholeNumber(text);
+  const [, day, time = "00:00", zone = "Z"] = INSTANT.exec(text) ?? [];
+  const instant = new Date(`${day}T${time}${zone.toUpperCase()}`);
+  if (Number.isNaN(instant.getTime())) {
+    throw new InvalidArgumentError("It is a snapshot's number, or a time like 2031-02-03T04:05Z.");
+  }
+  return instant;
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It is a whole number.");
+  return value;
+}
+
+export function positiveNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value === 0) throw new InvalidArgumentError("It is at least 1.");
+  return value;
+}
+
+export function hours(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError("It is a number of hours, for example 0.5.");
+  return Number(text);
+}
+
+export function oneCharacter(text: string): string {
+  const character = text === "\\t" ? "\t" : text;
+  if (character.length !== 1) throw new InvalidArgumentError("It is one character, or \\t for a tab.");
+  return character;
+}
+
+/** For an option that may be repeated, each time with one or several expressions: `day(ts), bucket(16, "a,b")`. */
+export function expressions(text: string, before: readonly string[] = []): readonly string[] {
+  const found: string[] = [];
+  let depth = 0;
+  let quoted = false;
+  let start = 0;
+  for (let at = 0; at <= text.length; at++) {
+    const char = text[at];
+    if (char === '"') quoted = !quoted;
+    else if (!quoted && char === "(") depth++;
+    else if (!quoted && char === ")") depth--;
+    if (char !== undefined && (char !== "," || quoted || depth > 0)) continue;
+    found.push(text.slice(start, at).trim());
+    start = at + 1;
+  }
+  if (found.includes("")) throw new InvalidArgumentError("An expression between its commas is empty.");
+  return [...before, ...found];
+}

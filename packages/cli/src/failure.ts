@@ -1,0 +1,45 @@
+/** How a failed command says so: `code: message`, the rows at fault, and what to do in terms of the command line. */
+
+import { EiderError, InvalidInputError } from "eider";
+import { printable, printableLines, shellQuote } from "./text.js";
+
+/** An error with what the command has to add to it. */
+export class Failure extends Error {
+  readonly notes: readonly string[];
+
+  constructor(cause: unknown, notes: readonly string[]) {
+    super("failed", { cause });
+    this.notes = notes;
+  }
+}
+
+/** What to do, by the error's code. `lake` and `table` are quoted for a shell. */
+const HINTS: Readonly<Record<string, (lake: string, table: string) => string>> = {
+  table_not_found: (lake) => `eider tables ${lake} lists the tables`,
+  unknown_table: (lake) => `eider tables ${lake} lists the tables`,
+  batch_not_found: (lake, table) => `eider batches ${lake} ${table} lists the batches`,
+  snapshot_not_found: (lake) => `eider snapshots ${lake} lists the snapshots`,
+  unknown_format: () => "--format says what the input is",
+  rejected_rows: (lake, table) =>
+    `--on-reject quarantine takes the other rows and keeps these aside; eider rejects ${lake} ${table} lists them`,
+  table_differs: (lake, table) => `eider schema ${lake} ${table} shows how the table was made`,
+};
+
+/** Lines for stderr. `args` are the command's own arguments: the lake, and the table where there is one. */
+export function describeError(error: unknown, args: readonly string[]): string {
+  const lines: string[] = [];
+  const cause = error instanceof Failure ? error.cause : error;
+  if (cause instanceof EiderError) {
+    lines.push(`${cause.code}: ${printableLines(cause.message)}`);
+    if (cause instanceof InvalidInputError) {
+      for (const { line, reason } of cause.rows) lines.push(`  line ${line}: ${printable(reason)}`);
+    }
+    const [lake = "", table = ""] = args.map(shellQuote);
+    const hint = HINTS[cause.code]?.(lake, table);
+    if (hint !== undefined) lines.push(`hint: ${printable(hint)}`);
+  } else {
+    lines.push(`internal_error: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`);
+  }
+  if (error instanceof Failure) lines.push(...error.notes.map(printable));
+  return `${lines.join("\n")}\n`;
+}
