@@ -404,3 +404,44 @@ describe("D78: names and paths", () => {
     },
   );
 });
+
+it("D78: with sqlAccess: lake, SQL touches nothing outside the lake's folder, and writes nothing", async () => {
+  const folder = temporaryFolder();
+  const secret = join(folder, "secret.csv");
+  await writeFile(secret, "secret\n42\n");
+  const root = join(folder, "lake");
+  // A sibling whose name begins like the lake's.
+  await mkdir(join(folder, "lake-of-others"));
+  await copyFile(secret, join(folder, "lake-of-others", "secret.csv"));
+  await using lake = await Lake.open(root, { sqlAccess: "lake" });
+  await lake.table("t").append([{ a: 1 }]);
+  expect(await lake.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+  const attempts = [
+    `SELECT * FROM '${secret}'`,
+    `SELECT * FROM read_text('${secret}')`,
+    `SELECT * FROM read_csv('${root}/../secret.csv')`,
+    `SELECT * FROM read_csv('${folder}/lake-of-others/secret.csv')`,
+    `SELECT * FROM glob('${folder}/*')`,
+    "SELECT * FROM read_text('/etc/hostname')",
+    "SELECT getenv('HOME')",
+    `COPY (SELECT 1) TO '${join(folder, "out.csv")}'`,
+    `COPY (SELECT 1) TO '${join(root, "out.csv")}'`,
+    `EXPLAIN ANALYZE COPY (SELECT 1) TO '${join(root, "out.csv")}'`,
+    "SET enable_external_access = true",
+    "SELECT * FROM query('SET enable_external_access = true')",
+    `ATTACH '${join(folder, "x.duckdb")}'`,
+    "INSTALL httpfs",
+    `SELECT * FROM t; SELECT * FROM '${secret}'`,
+  ];
+  for (const sql of attempts) {
+    await expect(lake.sql(sql), sql).rejects.toMatchObject({ name: "QueryError" });
+  }
+  const { readdir } = await import("node:fs/promises");
+  expect((await readdir(folder)).sort()).toEqual(["lake", "lake-of-others", "secret.csv"]);
+  expect((await readdir(root)).sort()).toEqual(["_eider", "t"]);
+  // Spilling and large sorts still work.
+  expect(
+    await lake.sql("SELECT max(r) AS m FROM (SELECT range AS r FROM range(1000000) ORDER BY hash(range))"),
+  ).toEqual([{ m: 999_999n }]);
+  expect(await lake.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+});

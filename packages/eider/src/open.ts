@@ -69,7 +69,7 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);
   if (await isFile(root)) throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root });
-  const key = `${mode === "read" ? "read" : "write"}:${root}`;
+  const key = `${mode === "read" ? "read" : "write"}:${options.sqlAccess ?? "all"}:${root}`;
   let shared = openLakes.get(key);
   if (!shared) {
     shared = { lake: openFolder(store, root, mode, options), users: 0 };
@@ -193,6 +193,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
           tempDir: tempFolder,
           ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
           ...(options.threads !== undefined && { threads: options.threads }),
+          ...(options.sqlAccess && { sqlAccess: options.sqlAccess }),
         });
       engine = opening;
       return opening;

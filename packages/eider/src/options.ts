@@ -23,6 +23,12 @@ export interface LakeOptions {
   readonly memoryBytes?: number;
   /** Threads of a query. Default: one per core. */
   readonly threads?: number;
+  /**
+   * What the SQL of this lake may touch besides its tables. `all` (default): whatever the process may, files and `COPY … TO`
+   * included. `lake`: only files below the lake's folder, for reading; no `COPY`, no settings. Limits of rows, memory and
+   * tables for people you do not trust are more than this.
+   */
+  readonly sqlAccess?: "all" | "lake";
   readonly logger?: Logger;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

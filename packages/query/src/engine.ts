@@ -1,7 +1,7 @@
 /** SQL over a lake: which tables a statement means, at which snapshot, from which files. */
 
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Catalog } from "@eider/catalog";
 import { CatalogError, EiderError, QueryError, type RecordBatch } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
@@ -29,6 +29,11 @@ export interface EngineOptions {
   readonly threads?: number;
   /** Where local copies and spilled data go. Default: the system's folder for temporary files. */
   readonly tempDir?: string;
+  /**
+   * What SQL may touch besides the tables. `all` (default): whatever the process may. `lake`: files below the lake's
+   * own folder, for reading only.
+   */
+  readonly sqlAccess?: "all" | "lake";
 }
 
 /** A query in progress. */
@@ -90,7 +95,14 @@ export class QueryEngine implements AsyncDisposable {
       spillDir: join(this.#temp.path, "spill"),
       ...(memoryBytes !== undefined && { memoryBytes }),
       ...(threads !== undefined && { threads }),
+      ...(this.#options.sqlAccess === "lake" && { confinedTo: this.#folders() }),
     });
+  }
+
+  /** Where data files are: the store's folder, if it has one, and the local copies. */
+  #folders(): string[] {
+    const inStore = this.#options.store.localPath?.("_eider");
+    return [...(inStore === undefined ? [] : [dirname(inStore)]), this.#temp.path];
   }
 
   /** A query that runs when it is used. */
@@ -185,10 +197,17 @@ export class QueryEngine implements AsyncDisposable {
     if (this.#closed) throw new CatalogError("lake_closed", "the lake is closed: open it again");
   }
 
+  #assertAllowed(statement: Statement): void {
+    if (this.#options.sqlAccess === "lake" && statement.writesFile) {
+      throw new QueryError("read_only_sql", 'COPY … TO is refused: the lake was opened with sqlAccess: "lake"');
+    }
+  }
+
   /** Plans a statement and gives it a session. */
   async #prepare(input: SqlInput, options: QueryOptions) {
     this.#assertOpen();
     const statement = parseStatement(input.text);
+    this.#assertAllowed(statement);
     const values = matchParameters(statement.parameters, input.params);
     const interrupter = new Interrupter(this.#native, options);
     let session: Session | undefined;

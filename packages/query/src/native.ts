@@ -3,7 +3,9 @@
  * bindings, because the vectors of a result are wanted as buffers, not as objects.
  */
 
+import { sep } from "node:path";
 import { CatalogError } from "@eider/core";
+import { quoteText } from "./sql-tokens.js";
 
 export type Native = typeof import("@duckdb/node-bindings");
 export type NativeDatabase = Awaited<ReturnType<Native["open"]>>;
@@ -36,6 +38,8 @@ export interface InstanceSettings {
   readonly threads?: number;
   /** Where sorts, joins and aggregates spill. Made on first use by DuckDB. */
   readonly spillDir: string;
+  /** Folders outside of which no file is read or written; and then no setting can be changed. Default: no limits. */
+  readonly confinedTo?: readonly string[];
 }
 
 /** The database that a connection uses when it uses no other. */
@@ -65,6 +69,13 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
     await native.query(connection, "SET GLOBAL parquet_metadata_cache = true");
     // Gives an error's kind and position as data.
     await native.query(connection, "SET GLOBAL errors_as_json = true");
+    if (settings.confinedTo) {
+      // A folder's name without its separator would also allow its siblings that begin like it.
+      const folders = settings.confinedTo.map((folder) => quoteText(`${folder}${sep}`));
+      await native.query(connection, `SET GLOBAL allowed_directories = [${folders.join(", ")}]`);
+      await native.query(connection, "SET GLOBAL enable_external_access = false");
+      await native.query(connection, "SET GLOBAL lock_configuration = true");
+    }
   } finally {
     native.disconnect_sync(connection);
   }

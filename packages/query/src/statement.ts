@@ -8,6 +8,8 @@ export interface Statement {
   readonly text: string;
   /** Whether it can stand in `FROM (…)`. */
   readonly nests: boolean;
+  /** Whether it writes a file, as `COPY … TO` does. */
+  readonly writesFile: boolean;
   /** Every name and every text literal, lower-case: whatever could mean a table. */
   readonly names: ReadonlySet<string>;
   /** Whether the result depends on which tables exist, as `SHOW TABLES` does. */
@@ -112,6 +114,7 @@ export function parseStatement(sql: string): Statement {
   return {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
     nests: head !== "EXPLAIN" && head !== "COPY",
+    writesFile: isWord(tokens[head === "EXPLAIN" ? afterExplain(tokens, 0) : 0], "COPY"),
     names,
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),
     parameters,
