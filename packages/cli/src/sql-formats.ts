@@ -14,16 +14,16 @@ const TABLE_ROWS = 1000;
 
 type Printer = (terminal: Terminal, query: Query<Row>) => Promise<void>;
 
-export const formats = {
+export type FormatName = "table" | "json" | "ndjson" | "csv" | "parquet" | "arrow";
+
+export const formats: Readonly<Record<FormatName, Printer>> = {
   table: async ({ stdout }, query) => write(stdout, await tableText(query, stdout.isTTY ? stdout.columns : undefined)),
   json: ({ stdout }, query) => writeAll(stdout, jsonText(query)),
   ndjson: ({ stdout }, query) => writeAll(stdout, ndjsonText(query)),
   csv: ({ stdout }, query) => writeAll(stdout, csvText(query)),
   parquet: ({ stdout }, query) => writeBytes(stdout, parquetBytes(query)),
   arrow: ({ stdout }, query) => writeBytes(stdout, query.arrowIPC()),
-} as const satisfies Record<string, Printer>;
-
-export type FormatName = keyof typeof formats;
+};
 
 async function writeBytes(stdout: Terminal["stdout"], pieces: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const piece of pieces) await write(stdout, piece);
