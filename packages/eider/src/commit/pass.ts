@@ -10,7 +10,11 @@ import type { Input } from "../source/input.js";
 /** With `onReject: "fail"`: the batch is given up when this many rows are at fault. */
 export const NAMED_REJECTS = 20;
 
+/** Milliseconds of reading after which other work of the process gets its turn. */
+const TURN_MS = 10;
+
 export type BytesInput = Input & { readonly kind: "bytes" };
+export type RowsInput = Input & { readonly kind: "rows" };
 
 /** Progress of one pass over the input; a second pass starts again from 0. */
 export interface ReadCounters {
@@ -61,13 +65,35 @@ export async function* bytesOf(
   counters: ReadCounters,
 ): AsyncIterable<Uint8Array> {
   const counted = async function* (): AsyncIterable<Uint8Array> {
-    for await (const chunk of input.bytes.open()) {
-      options.append.signal?.throwIfAborted();
+    for await (const chunk of paced(input.bytes.open(), options.append.signal)) {
       counters.bytes += chunk.byteLength;
       yield chunk;
     }
   };
   yield* decompressed(counted());
+}
+
+/** The rows of an input, in chunks. */
+export function rowsOf(input: RowsInput, options: ReadOptions): AsyncIterable<readonly unknown[]> {
+  return paced(input.rows.open(), options.append.signal);
+}
+
+/**
+ * A source that never waits, such as an array, would keep timers and other requests waiting to its end, the timer that
+ * aborts this very append among them.
+ */
+export async function* paced<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncIterable<T> {
+  let turn = performance.now();
+  for await (const piece of source) {
+    signal?.throwIfAborted();
+    yield piece;
+    if (performance.now() - turn < TURN_MS) continue;
+    await new Promise(setImmediate);
+    turn = performance.now();
+  }
 }
 
 /** @throws InvalidInputError `rejected_rows`, naming the first rows at fault */

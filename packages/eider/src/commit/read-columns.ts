@@ -25,6 +25,7 @@ import {
   hashRows,
   NAMED_REJECTS,
   newCounters,
+  paced,
   type ReadOptions,
   type ReadResult,
 } from "./pass.js";
@@ -61,8 +62,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
   const fail = (options.append.onReject ?? "fail") === "fail";
   const maxRejects = options.append.maxRejects ?? 10_000;
   let read = 0;
-  for await (const batch of input.batches()) {
-    options.append.signal?.throwIfAborted();
+  for await (const batch of paced(input.batches(), options.append.signal)) {
     const aligned = alignBatch(batch, schema);
     for (const problem of aligned.rejects) rejects.push({ ...problem, line: read + problem.line, raw: "" });
     if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);

@@ -23,7 +23,6 @@ import {
 } from "@eider/core";
 import { type ContentHash, createContentHash } from "@eider/core/node";
 import type { AppendOptions } from "../options.js";
-import type { Input } from "../source/input.js";
 import {
   type BatchSink,
   type BytesInput,
@@ -35,6 +34,8 @@ import {
   type ReadCounters,
   type ReadOptions,
   type ReadResult,
+  type RowsInput,
+  rowsOf,
 } from "./pass.js";
 
 /** Bytes, or rows, from the front of a table's first batch that its schema is first guessed from. */
@@ -50,11 +51,7 @@ export function readText(
   return new Reading(options, sink, textReader(input, format, options)).run();
 }
 
-export function readRows(
-  input: Input & { readonly kind: "rows" },
-  options: ReadOptions,
-  sink: BatchSink,
-): Promise<ReadResult> {
+export function readRows(input: RowsInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
   return new Reading(options, sink, rowReader(input, options)).run();
 }
 
@@ -91,14 +88,9 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
   };
 }
 
-function rowReader(input: Input & { kind: "rows" }, options: ReadOptions): Reader<readonly unknown[]> {
+function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unknown[]> {
   return {
-    async *pieces() {
-      for await (const rows of input.rows.open()) {
-        options.append.signal?.throwIfAborted();
-        yield rows;
-      }
-    },
+    pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
     parser: (parse) => createRowParser(parse),

@@ -15,8 +15,10 @@ import {
   bytesOf,
   hashRows,
   newCounters,
+  paced,
   type ReadOptions,
   type ReadResult,
+  rowsOf,
 } from "./pass.js";
 import { readArrowBytes, readArrowObject, readParquet } from "./read-columns.js";
 import { readRows, readText } from "./read-rows.js";
@@ -47,12 +49,10 @@ export async function hashInput(input: Input, options: ReadOptions): Promise<str
   }
   const hash = createContentHash("rows");
   if (input.kind === "rows") {
-    for await (const rows of input.rows.open()) {
-      options.append.signal?.throwIfAborted();
-      hashRows(hash, rows);
-    }
+    for await (const rows of rowsOf(input, options)) hashRows(hash, rows);
   } else {
-    for (const batch of fromArrow(input.source).batches) hashRows(hash, batchRows(batch, "exact"));
+    const { batches } = fromArrow(input.source);
+    for await (const batch of paced(batches, options.append.signal)) hashRows(hash, batchRows(batch, "exact"));
   }
   return hash.digest();
 }

@@ -7,10 +7,13 @@ import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ArrowLike, InvalidInputError, isArrowLike, NotFoundError } from "@eider/core";
 import type { Source } from "../options.js";
+import { interruptible } from "./interruptible.js";
 import { type Replayable, spoolBytes, spoolRows } from "./spool.js";
 
 /** Rows handed to a parser at a time. */
 const ROW_CHUNK = 1000;
+/** Bytes of an array handed on at a time: what they become is let go of before the next are read. */
+const BYTE_CHUNK = 1024 * 1024;
 
 export type Input =
   | {
@@ -47,7 +50,7 @@ export async function openInput(source: Source, options: InputOptions): Promise<
   if (typeof source !== "object" || source === null) {
     throw new InvalidInputError("bad_source", `cannot append a ${source === null ? "null" : typeof source}`);
   }
-  if (source instanceof Uint8Array) return bytesInput(constant([source]), undefined, source.byteLength);
+  if (source instanceof Uint8Array) return bytesInput(constant(slices(source)), undefined, source.byteLength);
   if (isArrowLike(source)) return { kind: "arrow", source };
   if (Array.isArray(source)) return { kind: "rows", rows: constant(chunks(source)) };
   if (hasString(source, "file")) return fileInput(source.file);
@@ -61,8 +64,10 @@ export async function openInput(source: Source, options: InputOptions): Promise<
       blob.size,
     );
   }
-  if (isReadableStream(source)) return streamInput(iterate(source), options);
-  if (Symbol.asyncIterator in source) return streamInput(source as AsyncIterable<unknown>, options);
+  if (isReadableStream(source)) return streamInput(iterate(source, options.signal), options);
+  if (Symbol.asyncIterator in source) {
+    return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options);
+  }
   if (Symbol.iterator in source) {
     return { kind: "rows", rows: spoolRows(chunked(source as Iterable<unknown>), options.tempFolder) };
   }
@@ -138,7 +143,7 @@ function responseInput(response: Response, options: InputOptions, path?: string)
   const length = Number(response.headers.get("content-length") ?? Number.NaN);
   // With a content encoding the length counts other bytes than those that arrive here.
   const total = response.headers.has("content-encoding") || !Number.isSafeInteger(length) ? undefined : length;
-  return bytesInput(spoolBytes(iterate(response.body), options.tempFolder), name, total);
+  return bytesInput(spoolBytes(iterate(response.body, options.signal), options.tempFolder), name, total);
 }
 
 /** A stream of bytes or of rows: the first item tells which. */
@@ -192,6 +197,10 @@ function* chunks(rows: readonly unknown[]): Iterable<readonly unknown[]> {
   for (let i = 0; i < rows.length; i += ROW_CHUNK) yield rows.slice(i, i + ROW_CHUNK);
 }
 
+function* slices(bytes: Uint8Array): Iterable<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += BYTE_CHUNK) yield bytes.subarray(at, at + BYTE_CHUNK);
+}
+
 /** Something that is in memory already. */
 function constant<T>(pieces: Iterable<T>): Replayable<T> {
   const kept = [...pieces];
@@ -203,18 +212,23 @@ function constant<T>(pieces: Iterable<T>): Replayable<T> {
   };
 }
 
-/** A web stream as an async iterable that cancels it when the reader stops early; not every runtime has its own. */
-async function* iterate<T>(stream: ReadableStream<T>): AsyncIterable<T> {
+/** A web stream as an async iterable that cancels it when the reader stops early or the signal does. */
+async function* iterate<T>(stream: ReadableStream<T>, signal?: AbortSignal): AsyncIterable<T> {
   const reader = stream.getReader();
+  // Ends a read that waits, as if the stream had ended.
+  const cancel = (): void => void reader.cancel(signal?.reason).catch(() => {});
+  signal?.addEventListener("abort", cancel);
   let finished = false;
   try {
     for (;;) {
       const next = await reader.read();
+      signal?.throwIfAborted();
       if (next.done) break;
       yield next.value;
     }
     finished = true;
   } finally {
+    signal?.removeEventListener("abort", cancel);
     if (!finished) await reader.cancel().catch(() => {});
     reader.releaseLock();
   }
