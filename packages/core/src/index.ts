@@ -7,6 +7,7 @@ export { canonicalJson, canonicalRow } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
+export { engineReady } from "./engine.js";
 export * from "./errors.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
 export { createRowInferrer } from "./infer-rows.js";

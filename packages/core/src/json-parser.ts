@@ -77,6 +77,7 @@ export function createSplitter(
   return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink);
 }
 
-function tooLarge(): RowFault {
+/** The fault of a row whose text is not kept. */
+export function tooLarge(): RowFault {
   return new RowFault("form", "row_too_large", `is larger than ${MAX_ROW_BYTES} bytes`);
 }

@@ -3,8 +3,19 @@
 import { InvalidInputError } from "./errors.js";
 import { MAX_ROW_BYTES } from "./row-batches.js";
 
+/** How rows follow one another: a line each, with commas between them, or with nothing but blanks. */
+export type RowSeparator = "lines" | "commas" | "blanks";
+
 /** Takes what the splitter finds. Bytes are only valid during the call. */
 export interface RowSink {
+  /**
+   * May take whole rows from `at` on, where one begins; `line` is that of `at`. What it does not take comes by
+   * {@link row}.
+   * @returns where the last row taken ends, its line end included; `at` if none was taken
+   */
+  rows?(bytes: Uint8Array, at: number, separator: RowSeparator, line: number): number;
+  /** Line feeds in what the last {@link rows} took. */
+  linesTaken?(): number;
   /** The text of one row, without regard to its form. */
   row(bytes: Uint8Array, start: number, end: number, line: number): void;
   /** A line was too large to be kept; `bytes` are its first ones. */
@@ -113,7 +124,13 @@ export class NdjsonSplitter {
   #lines(chunk: Uint8Array, from: number): void {
     let at = from;
     const carry = this.#carry;
+    const sink = this.#sink;
     for (;;) {
+      if (sink.rows && carry.length === 0 && !this.#skipping) {
+        const end = sink.rows(chunk, at, "lines", this.#line);
+        if (end > at) this.#line += sink.linesTaken?.() ?? 0;
+        at = end;
+      }
       const end = chunk.indexOf(LF, at);
       if (end === -1) break;
       if (this.#skipping) this.#skipping = false;
@@ -214,34 +231,43 @@ export class JsonSplitter {
           this.#state = FIRST_ELEMENT;
           return at + 1;
         }
-        if (c === OPEN_OBJECT) return this.#begin(at, BETWEEN_OBJECTS);
+        if (c === OPEN_OBJECT) return this.#begin(chunk, at, BETWEEN_OBJECTS);
         throw this.#unexpected(at, "the input is not JSON rows: it begins neither with an array nor with an object");
       case FIRST_ELEMENT:
-        if (c !== CLOSE_LIST) return this.#beginElement(at, c);
+        if (c !== CLOSE_LIST) return this.#beginElement(chunk, at, c);
         this.#state = AFTER_LIST;
         return at + 1;
       case NEXT_ELEMENT:
-        return this.#beginElement(at, c);
+        return this.#beginElement(chunk, at, c);
       case AFTER_ELEMENT:
         if (c !== COMMA && c !== CLOSE_LIST) throw this.#unexpected(at, "expected a comma or the end of the array");
         this.#state = c === COMMA ? NEXT_ELEMENT : AFTER_LIST;
         return at + 1;
       case BETWEEN_OBJECTS:
-        if (c === OPEN_OBJECT) return this.#begin(at, BETWEEN_OBJECTS);
+        if (c === OPEN_OBJECT) return this.#begin(chunk, at, BETWEEN_OBJECTS);
         throw this.#unexpected(at, "expected another object");
       default:
         throw this.#unexpected(at, "there is text after the end of the array");
     }
   }
 
-  #beginElement(at: number, c: number): number {
+  #beginElement(chunk: Uint8Array, at: number, c: number): number {
     if (c === COMMA || c === CLOSE_LIST || c === CLOSE_OBJECT) {
       throw this.#unexpected(at, "expected a value, found a comma or bracket too many");
     }
-    return this.#begin(at, AFTER_ELEMENT);
+    return this.#begin(chunk, at, AFTER_ELEMENT);
   }
 
-  #begin(at: number, following: number): number {
+  #begin(chunk: Uint8Array, at: number, following: number): number {
+    const sink = this.#sink;
+    if (sink.rows) {
+      const end = sink.rows(chunk, at, following === AFTER_ELEMENT ? "commas" : "blanks", this.#line);
+      if (end > at) {
+        this.#line += sink.linesTaken?.() ?? 0;
+        this.#state = following;
+        return end;
+      }
+    }
     this.#inRow = true;
     this.#following = following;
     this.#rowLine = this.#line;

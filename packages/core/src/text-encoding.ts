@@ -11,6 +11,8 @@ export interface Utf8ReaderOptions {
   readonly sink: (utf8: Uint8Array) => void;
   /** The 1-based line that the sink has reached, for errors. */
   readonly line: () => number;
+  /** A faster check: where, from `at` on, at least all is known to be whole characters. Told each chunk of UTF-8 once. */
+  readonly wholeUntil?: (utf8: Uint8Array, at: number) => number;
 }
 
 interface Decoder {
@@ -130,9 +132,14 @@ class Utf8Checker implements Decoder {
   /** The position of the first byte that cannot follow, or −1. */
   #check(chunk: Uint8Array): number {
     const length = chunk.length;
+    let { wholeUntil } = this.#options;
     let at = 0;
     while (at < length) {
       if (this.#missing === 0) {
+        if (wholeUntil) {
+          at = wholeUntil(chunk, at);
+          wholeUntil = undefined;
+        }
         at = skipAscii(chunk, at);
         if (at === length) break;
         const lead = chunk[at]!;

@@ -2,13 +2,15 @@
 
 import { createCsvInferrer } from "./csv-infer.js";
 import { createCsvParser } from "./csv-parser.js";
+import { createJsonEngineParser } from "./json-engine.js";
 import { createJsonInferrer } from "./json-infer.js";
 import { createJsonParser } from "./json-parser.js";
 import type { CsvOptions, Inferrer, InferrerOptions, Parser, TextFormat, TextParserOptions } from "./parser.js";
 
 /** A parser of text; for its rules see {@link createJsonParser} and {@link createCsvParser}. */
 export function createTextParser(options: TextParserOptions): Parser<Uint8Array> {
-  return options.format === "csv" ? createCsvParser(options) : createJsonParser(options);
+  if (options.format === "csv") return createCsvParser(options);
+  return createJsonEngineParser(options) ?? createJsonParser(options);
 }
 
 /** An inferrer for text; for its rules see {@link createJsonInferrer} and {@link createCsvInferrer}. */

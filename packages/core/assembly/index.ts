@@ -1,0 +1,8 @@
+/** The engine: the hot loops of the package as one WebAssembly module. TypeScript's side of it is `engine.ts`. */
+
+export { setPowers } from "./float";
+export { addBytes, configure, isFull, linesRead, readRows, startBatch } from "./json";
+export { addSpelling, missed, missedKeyEnd, missedKeyStart } from "./keys";
+export { beginArena, heapBase, reach, resetArena } from "./memory";
+export { clear, complete, markNull, reserve } from "./node";
+export { wholeUtf8 } from "./utf8";

@@ -1,0 +1,32 @@
+/**
+ * Compiles `assembly/` to WebAssembly and writes it into `src/engine-module.ts`, where it needs no loader: Node.js,
+ * browsers, workers and bundlers take it alike. Does nothing when that file was made from the same sources.
+ *
+ *   node scripts/build-engine.mjs [--check]
+ *
+ * `--check` compiles in any case and fails where the result differs from what is there.
+ */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { compileEngine, hashSources } from "./compile-engine.mjs";
+
+const folder = fileURLToPath(new URL("../assembly/", import.meta.url));
+const target = fileURLToPath(new URL("../src/engine-module.ts", import.meta.url));
+
+const sources = hashSources(folder);
+const present = existsSync(target) ? readFileSync(target, "utf8") : "";
+const check = process.argv.includes("--check");
+if (check || !present.includes(sources)) {
+  const wasm = await compileEngine(folder);
+  const text = `/** Made from \`assembly/\` by \`scripts/build-engine.mjs\`: never edit it by hand. */
+
+/** The WebAssembly module in base64: ${wasm.length} bytes. Its sources have the hash ${sources}. */
+export const ENGINE_MODULE =
+  "${Buffer.from(wasm).toString("base64")}";
+`;
+  if (check && text !== present) {
+    process.stderr.write("src/engine-module.ts is not what assembly/ compiles to: run npm run build\n");
+    process.exitCode = 1;
+  } else if (!check) writeFileSync(target, text);
+}

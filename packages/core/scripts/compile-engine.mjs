@@ -1,0 +1,46 @@
+/** The AssemblyScript compiler with the engine's settings. */
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { main } from "assemblyscript/asc";
+
+/** No runtime: memory is an arena of our own. */
+const FLAGS = ["--runtime", "stub", "-O3", "--converge", "--noAssert", "--enable", "simd", "--enable", "bulk-memory"];
+
+/** One hash over the sources in a folder, as far as the engine is made of them, and how they are compiled. */
+export function hashSources(folder) {
+  const sources = new Map();
+  const visit = (path) => {
+    if (sources.has(path)) return;
+    const text = readFileSync(path, "utf8");
+    sources.set(path, text);
+    for (const [, name] of text.matchAll(/ from "(\.[^"]+)"/g)) visit(join(dirname(path), `${name}.ts`));
+  };
+  visit(join(folder, "index.ts"));
+  const hash = createHash("sha256").update(FLAGS.join(" "));
+  for (const path of [...sources.keys()].sort()) hash.update(`\0${basename(path)}\0`).update(sources.get(path));
+  return hash.digest("hex");
+}
+
+/**
+ * The engine as WebAssembly.
+ * @param folder the sources
+ * @param edit may change a source before it is compiled, given its name
+ */
+export async function compileEngine(folder, edit = (_name, text) => text) {
+  let wasm;
+  const { error, stderr } = await main(["index.ts", "--outFile", "engine.wasm", ...FLAGS], {
+    readFile: (name) => {
+      const path = join(folder, name);
+      return existsSync(path) ? edit(name, readFileSync(path, "utf8")) : null;
+    },
+    writeFile: (_name, contents) => {
+      wasm = contents;
+    },
+    listFiles: () => [],
+  });
+  if (error || wasm === undefined)
+    throw new Error(`assembly/ does not compile:\n${stderr.toString()}`, { cause: error });
+  return wasm;
+}
