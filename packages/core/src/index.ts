@@ -11,6 +11,7 @@ export { engineReady } from "./engine.js";
 export * from "./errors.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
 export { createRowInferrer } from "./infer-rows.js";
+export { schemaFromJsonSchema } from "./json-schema.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type MergeOptions, mergeSchema } from "./merge.js";
 export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
@@ -27,11 +28,20 @@ export type {
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
 export { partitionPath, tableFolder } from "./partition-path.js";
-export { createRowParser } from "./rows.js";
+export { createRowParser, RefusedRow } from "./rows.js";
 export * from "./schema.js";
+export * from "./schema-builder.js";
+export { formatSchema, parseSchema } from "./schema-json.js";
 export { type OrderBy, type OrderKey, parseOrderBy, sortedOrder } from "./sort.js";
+export {
+  isStandardSchema,
+  type StandardIssue,
+  type StandardSchema,
+  schemaFromStandard,
+} from "./standard-schema.js";
 export { type BoundValue, type ColumnStatistics, compareBounds, decodeBound, encodeBound } from "./statistics.js";
 export { batchBytes, concatBatches, sliceBatch, takeRows } from "./take.js";
 export { createTextInferrer, createTextParser } from "./text-parser.js";
 export { type PartitionSpec, parsePartitionBy, type Transform } from "./transforms.js";
+export { formatTypeTag, parseTypeTag } from "./type-tags.js";
 export { batchRows, columnValue, type ValueMode, type ValueReader, valueReader } from "./values.js";

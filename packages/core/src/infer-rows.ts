@@ -4,6 +4,7 @@ import { type Observation, type ObservedFields, ObservedRows } from "./infer.js"
 import { checkRow, hasNames, type JsKind, keysOf, kindOf, memberOf, unwrap } from "./js-values.js";
 import type { Inferrer, InferrerOptions } from "./parser.js";
 import { RowFault } from "./row-batches.js";
+import { RefusedRow } from "./rows.js";
 import type { Schema } from "./schema.js";
 import { TemporalReader } from "./temporal.js";
 import { encodeUtf8 } from "./utf8.js";
@@ -45,6 +46,7 @@ class RowInferrer implements Inferrer<readonly unknown[]> {
   }
 
   #row(row: unknown): void {
+    if (row instanceof RefusedRow) return;
     try {
       checkRow(row);
     } catch (fault) {

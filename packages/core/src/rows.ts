@@ -30,6 +30,20 @@ export function createRowParser(options: ParserOptions): Parser<readonly unknown
   return new RowParser(options);
 }
 
+/** Stands among the rows for one that its sender has refused: a reject with its own code and reason. */
+export class RefusedRow {
+  readonly row: unknown;
+  readonly code: string;
+  /** What is wrong, without the row's values. */
+  readonly reason: string;
+
+  constructor(row: unknown, code: string, reason: string) {
+    this.row = row;
+    this.code = code;
+    this.reason = reason;
+  }
+}
+
 /** Estimate of the input bytes of a value that is not text. */
 const VALUE_BYTES = 8;
 const MAX_RAW_LENGTH = 64 * 1024;
@@ -83,6 +97,10 @@ class RowParser implements Parser<readonly unknown[]> {
     this.#context.depth = 0;
     this.#context.bytes = 0;
     this.#context.pending.clear();
+    if (row instanceof RefusedRow) {
+      this.#batches.refuse(new RowFault("form", row.code, row.reason), this.#line, rawRow(row.row));
+      return;
+    }
     try {
       const value = unwrap(row);
       const kind = kindOf(value);

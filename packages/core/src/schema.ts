@@ -78,12 +78,15 @@ const SIMPLE_KINDS: ReadonlySet<string> = new Set<SimpleKind>([
 /** Schema as users write it: `{ id: "int64", tags: "list<string>", "price!": "decimal(10,2)" }`; `!` means not null. */
 export type SchemaInput = Readonly<Record<string, string | DataType>> | Schema;
 
+/** Types in each other, as text or JSON. Far deeper than any schema that a parser fills; a hostile one ends here. */
+export const MAX_TYPE_DEPTH = 100;
+
 /** The key that folds names which differ only by case into one. */
 export function nameKey(name: string): string {
   return name.toLowerCase();
 }
 
-/** Writes a type as text: `int64`, `decimal(10,2)`, `list<string>`, `struct<"a b": int64, c!: string>`. */
+/** Writes a type as text: `int64`, `decimal(10,2)`, `list<string>`, `map<string,int64!>`, `struct<"a b": int64, c!: string>`. */
 export function formatType(type: DataType): string {
   switch (type.kind) {
     case "decimal":
@@ -91,14 +94,19 @@ export function formatType(type: DataType): string {
     case "fixed":
       return `fixed(${type.size})`;
     case "list":
-      return `list<${formatType(type.element.type)}>`;
+      return `list<${formatMember(type.element)}>`;
     case "map":
-      return `map<${formatType(type.key.type)},${formatType(type.value.type)}>`;
+      return `map<${formatType(type.key.type)},${formatMember(type.value)}>`;
     case "struct":
       return `struct<${type.fields.map((f) => `${formatName(f.name)}${f.nullable ? "" : "!"}: ${formatType(f.type)}`).join(", ")}>`;
     default:
       return type.kind;
   }
+}
+
+/** A list's element, a map's value: `!` where it is never null. */
+function formatMember({ type, nullable }: Field): string {
+  return `${formatType(type)}${nullable ? "" : "!"}`;
 }
 
 function formatName(name: string): string {
@@ -119,12 +127,20 @@ export function parseType(text: string): DataType {
 class TypeParser {
   readonly #text: string;
   #at = 0;
+  #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   type(): DataType {
+    if (++this.#depth > MAX_TYPE_DEPTH) this.#fail(`types are nested deeper than ${MAX_TYPE_DEPTH} levels`);
+    const type = this.#type();
+    this.#depth--;
+    return type;
+  }
+
+  #type(): DataType {
     const kind = this.#match(/\s*([a-z0-9_]+)/y)?.[1];
     switch (kind) {
       case "decimal": {
@@ -143,7 +159,7 @@ class TypeParser {
       }
       case "list": {
         this.#expect("<");
-        const element: Field = { id: 0, name: "element", type: this.type(), nullable: true };
+        const element = this.#member("element");
         this.#expect(">");
         return { kind, element };
       }
@@ -151,7 +167,7 @@ class TypeParser {
         this.#expect("<");
         const key: Field = { id: 0, name: "key", type: this.type(), nullable: false };
         this.#expect(",");
-        const value: Field = { id: 0, name: "value", type: this.type(), nullable: true };
+        const value = this.#member("value");
         this.#expect(">");
         return { kind, key, value };
       }
@@ -177,11 +193,23 @@ class TypeParser {
     if (this.#text.slice(this.#at).trim() !== "") this.#fail("text after the type");
   }
 
+  #member(name: string): Field {
+    return { id: 0, name, type: this.type(), nullable: this.#match(/\s*!/y) === null };
+  }
+
   #field(): Field {
     const m = this.#match(/\s*(?:([A-Za-z_][A-Za-z0-9_]*)|("(?:[^"\\]|\\.)*"))(!?)\s*:/y);
     if (!m) return this.#fail("a struct field is written name: type");
-    const name = m[1] ?? (JSON.parse(m[2] ?? '""') as string);
+    const name = m[1] ?? this.#quoted(m[2]!);
     return { id: 0, name, type: this.type(), nullable: m[3] !== "!" };
+  }
+
+  #quoted(text: string): string {
+    try {
+      return JSON.parse(text) as string;
+    } catch {
+      return this.#fail("a name in quotes is written as a JSON string");
+    }
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
@@ -202,7 +230,7 @@ class TypeParser {
 
 /**
  * Makes a schema from what a user wrote; ids are 0 where the input has none.
- * @throws SchemaError `bad_type`, `duplicate_field`
+ * @throws SchemaError `bad_type`, `bad_name`, `duplicate_field`
  */
 export function toSchema(input: SchemaInput): Schema {
   if (isSchema(input)) {
@@ -229,6 +257,10 @@ function isSchema(input: SchemaInput): input is Schema {
 function checkNames(fields: readonly Field[]): void {
   const seen = new Map<string, string>();
   for (const field of fields) {
+    if (field.name === "" || /\p{Surrogate}/u.test(field.name)) {
+      const what = field.name === "" ? "empty" : "not well-formed text";
+      throw new SchemaError("bad_name", `the name of a field is ${what}: give it another`);
+    }
     const other = seen.get(nameKey(field.name));
     if (other !== undefined) {
       throw new SchemaError(
@@ -238,7 +270,7 @@ function checkNames(fields: readonly Field[]): void {
       );
     }
     seen.set(nameKey(field.name), field.name);
-    for (const child of [childFields(field.type)]) checkNames(child);
+    checkNames(childFields(field.type));
   }
 }
 
@@ -316,6 +348,17 @@ function storedField(field: Field): Field | undefined {
 /** The part of a schema that Parquet files carry; see {@link storedType}. */
 export function storedSchema(schema: Schema): Schema {
   return { fields: schema.fields.map(storedField).filter((f) => f !== undefined) };
+}
+
+/** The same schema with every field nullable; only the keys of maps never are. */
+export function withoutRequired(schema: Schema): Schema {
+  const relax = (field: Field): Field => {
+    const [first, ...others] = childFields(field.type);
+    const isMap = field.type.kind === "map";
+    const children = first ? [isMap ? { ...relax(first), nullable: false } : relax(first), ...others.map(relax)] : [];
+    return { ...field, type: withChildren(field.type, children), nullable: true };
+  };
+  return { fields: schema.fields.map(relax) };
 }
 
 /** Equal in names, types, nullability and ids, in the same order. */
