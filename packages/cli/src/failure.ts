@@ -27,19 +27,20 @@ const HINTS: Readonly<Record<string, (lake: string, table: string) => string>> =
 
 /** Lines for stderr. `args` are the command's own arguments: the lake, and the table where there is one. */
 export function describeError(error: unknown, args: readonly string[]): string {
-  const lines: string[] = [];
   const cause = error instanceof Failure ? error.cause : error;
-  if (cause instanceof EiderError) {
-    lines.push(`${cause.code}: ${printableLines(cause.message)}`);
-    if (cause instanceof InvalidInputError) {
-      for (const { line, reason } of cause.rows) lines.push(`  line ${line}: ${printable(reason)}`);
-    }
-    const [lake = "", table = ""] = args.map(shellQuote);
-    const hint = HINTS[cause.code]?.(lake, table);
-    if (hint !== undefined) lines.push(`hint: ${printable(hint)}`);
-  } else {
-    lines.push(`internal_error: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`);
+  const notes = error instanceof Failure ? error.notes.map(printable) : [];
+  if (!(cause instanceof EiderError)) {
+    const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    return `${[`internal_error: ${text}`, ...notes].join("\n")}\n`;
   }
-  if (error instanceof Failure) lines.push(...error.notes.map(printable));
+  const rows = cause instanceof InvalidInputError ? cause.rows : [];
+  const [lake = "", table = ""] = args.map(shellQuote);
+  const hint = HINTS[cause.code]?.(lake, table);
+  const lines = [
+    `${cause.code}: ${printableLines(cause.message)}`,
+    ...rows.map(({ line, reason }) => `  line ${line}: ${printable(reason)}`),
+    ...notes,
+    ...(hint === undefined ? [] : [`hint: ${printable(hint)}`]),
+  ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 /** The `eider` command: its arguments, its exit codes, and what happens on Ctrl-C. */
 
-import { Command, CommanderError, Option } from "commander";
+import { type Argument, Command, CommanderError, Option } from "commander";
 import { CatalogError } from "eider";
 import { appendCommand } from "./commands/append.js";
 import {
@@ -25,12 +25,13 @@ const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 const EXAMPLES = `
 Examples:
-  eider append ./lake events clicks.ndjson.gz     a file is a batch; the same file again is a duplicate
+  eider append ./lake events clicks.ndjson.gz
+  eider append ./lake events clicks.ndjson.gz     again: a duplicate, no change
   eider sql ./lake "SELECT type, count(*) FROM events GROUP BY ALL"
-  eider tables ./lake
-  eider files ./lake events --sql                 the same rows in plain DuckDB
+  eider files ./lake events --sql                 the same in plain DuckDB
 
-Exit status: 0 done, 1 failed (stderr says "code: message"), 2 wrong usage, 130 interrupted.`;
+Exit status: 0 done, 1 failed (stderr says "code: message"), 2 wrong usage,
+130 interrupted.`;
 
 /**
  * Runs one command line (without `node` and the script's name).
@@ -82,6 +83,11 @@ function isUnknownOutcome(error: unknown): boolean {
   return cause instanceof CatalogError && cause.code === "commit_unknown";
 }
 
+function argumentTerm(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
 /** @param said receives what the parser of the command line has to say: help, and what is wrong */
 function program(context: Context, said: { out: string; err: string }): Command {
   const { terminal } = context;
@@ -98,8 +104,11 @@ function program(context: Context, said: { out: string; err: string }): Command 
       writeErr: (text) => {
         said.err += text;
       },
-      getOutHelpWidth: () => terminal.stdout.columns ?? 100,
-      getErrHelpWidth: () => terminal.stdout.columns ?? 100,
+      getOutHelpWidth: () => terminal.stdout.columns ?? 80,
+      getErrHelpWidth: () => terminal.stdout.columns ?? 80,
+    })
+    .configureHelp({
+      subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(" "),
     })
     .addHelpText("after", EXAMPLES);
   for (const command of [

@@ -158,6 +158,23 @@ describe("standard input", () => {
     expect((await eider(["append", lake, "t", "-", "-"], { stdin: '{"a":1}\n' })).code).toBe(2);
   });
 
+  it("without a byte takes no batch id: the command before the pipe has failed", async () => {
+    const lake = newLake();
+    const empty = await eider(["append", lake, "t", "-", "--batch-id", "b"], { stdin: "" });
+    expect(empty).toMatchObject({ code: 1, stdout: "" });
+    expect(empty.stderr).toBe("empty_input: standard input gave no byte: nothing was committed\n");
+    expect((await eiderOk(["append", lake, "t", "-", "--batch-id", "b"], { stdin: '{"a":1}\n' })).stdout).toMatch(
+      /^committed/,
+    );
+    // A file that is empty, or a header without rows, was meant so.
+    expect((await eiderOk(["append", lake, "t", await file("empty.csv", "")])).stdout).toMatch(
+      /^committed .*: 0 rows,/,
+    );
+    expect((await eiderOk(["append", lake, "t", "-", "--format", "csv"], { stdin: "a,b\n" })).stdout).toMatch(
+      /: 0 rows,/,
+    );
+  });
+
   it("that fails is an error of the input", async () => {
     const lake = newLake();
     const stdin = Readable.from(
@@ -300,7 +317,7 @@ describe("several files", () => {
     expect(outcome.code).toBe(1);
     expect(outcome.stdout).toMatch(/^committed {2}a\.csv → t: 1 row, .*\n$/);
     expect(outcome.stderr).toMatch(/^rejected_rows: /);
-    expect(outcome.stderr.trimEnd().split("\n").at(-1)).toBe(
+    expect(outcome.stderr.trimEnd().split("\n").at(-2)).toBe(
       `${b} is file 2 of 3; committed: ${a}; not tried: ${c}. Run the same command again: what is committed will be a duplicate.`,
     );
     await writeFile(b, '{"x":2}\n');

@@ -19,15 +19,17 @@ interface Flags extends JsonFlag, Pick<AppendOptions, "batchId" | "format" | "sc
 }
 
 const HELP = `
-Each file is one batch: all of it is committed, or nothing. Its id is its name and the hash of its content, so the same
-file again is a duplicate that changes nothing, and a file that has changed is a new batch. Whatever was interrupted or
-failed: run the same command again. Standard input has such an id only by --batch-id.
+Each file is one batch: all of it is committed, or nothing. Its id is its name
+and the hash of its content, so the same file again is a duplicate that changes
+nothing, and a file that has changed is a new batch. After a failure or Ctrl-C
+run the same command again. Standard input has a lasting id only by --batch-id.
 
 Examples:
-  eider append ./lake events clicks.ndjson
-  eider append ./lake events 2031/*.parquet --partition-by "day(at)" --order-by user_id
-  curl -s https://example.com/rates.csv | eider append ./lake rates - --batch-id rates-2031-02-03
-  eider append ./lake sales export.txt --format csv --delimiter ";" --on-reject quarantine`;
+  eider append ./lake events clicks.ndjson.gz
+  eider append ./lake events *.parquet --partition-by "day(ts)" --order-by id
+  curl -s https://example.com/rates.csv |
+    eider append ./lake rates - --batch-id rates-2031-02-03
+  eider append ./lake sales sales.txt --format csv --on-reject quarantine`;
 
 export function appendCommand(context: Context): Command {
   return new Command("append")
@@ -156,7 +158,17 @@ function appendOptions(input: InputFile, flags: Flags, print: Fingerprint | unde
 
 function sourceOf({ terminal, signal }: Context, { kind, argument, name }: InputFile): Source<unknown> {
   if (kind === "file") return { file: argument };
-  return readInput(kind === "stdin" ? terminal.stdin : createReadStream(argument), name, signal);
+  return notEmpty(readInput(kind === "stdin" ? terminal.stdin : createReadStream(argument), name, signal), name);
+}
+
+/** A pipe without a byte is a command before it that failed: as a batch of no rows it would take the batch's id. */
+async function* notEmpty(source: AsyncIterable<Uint8Array>, name: string): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.length;
+    yield chunk;
+  }
+  if (bytes === 0) throw new InvalidInputError("empty_input", `${name} gave no byte: nothing was committed`);
 }
 
 function changed({ argument }: InputFile): Error {

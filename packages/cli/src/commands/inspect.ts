@@ -91,7 +91,7 @@ export function receiptCommand(context: Context): Command {
     .argument("<batch-id>", "id of the batch")
     .addHelpText(
       "after",
-      "\nExamples:\n  eider receipt ./lake rates rates-2031-02-03\n  eider receipt ./lake rates rates-2031-02-03 --json || echo not yet",
+      "\nExamples:\n  eider receipt ./lake rates rates-2031-02-03\n  eider receipt ./lake rates rates-2031-02-03 || echo not yet",
     )
     .action(async (where: string, name: string, batchId: string, flags: JsonFlag) => {
       const receipt = await withLake(where, READ, async (lake) => {

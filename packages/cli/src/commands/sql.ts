@@ -15,18 +15,17 @@ interface Flags {
 }
 
 const HELP = `
-The SQL is DuckDB's. Tables are named as the lake names them; all of them are read at one snapshot. Formats:
-  table           for people: up to 1,000 rows, cut to fit the terminal (in a pipe nothing is cut)
+The SQL is DuckDB's. All tables are read at one snapshot. Formats:
+  table           for people: up to 1,000 rows; a terminal cuts cells to fit
   json, ndjson    integers beyond 2^53 as text, bytes as base64
   csv             null is an empty cell, the empty text is ""
-  parquet, arrow  for other tools: exact types; Arrow is an IPC stream
+  parquet, arrow  for other tools, types kept; Arrow is an IPC stream
 
 Examples:
-  eider sql ./lake "SELECT type, count(*) AS n FROM events GROUP BY ALL ORDER BY n DESC"
-  eider sql ./lake "SELECT * FROM events WHERE at >= '2031-02-03'" --format csv > events.csv
-  eider sql ./lake "SELECT * FROM events" --at 12 --format parquet > events.parquet
+  eider sql ./lake "SELECT type, count(*) FROM events GROUP BY ALL"
+  eider sql ./lake "FROM events WHERE ts >= '2031-02-03'" --format csv > e.csv
+  eider sql ./lake "FROM events" --at 12 --format parquet > events.parquet
   eider sql ./lake "SELECT count(*) FROM events AT (VERSION => 3)"
-  eider sql ./lake "SHOW TABLES"
   eider sql ./lake - < report.sql`;
 
 export function sqlCommand(context: Context): Command {

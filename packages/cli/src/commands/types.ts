@@ -1,7 +1,7 @@
 /** `eider types`: a TypeScript interface of the tables, for typed rows. */
 
+import { type DataType, type Field, type Schema, storedType } from "@eider/core";
 import { Command } from "commander";
-import type { DataType, Field } from "eider";
 import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
 
 const HELP = `
@@ -9,7 +9,7 @@ Examples:
   eider types ./lake > tables.ts
 
   import type { Tables } from "./tables.js";
-  const rows = await lake.sql<Tables["events"]>\`SELECT * FROM events\`;`;
+  const rows = await lake.sql<Tables["events"]>("FROM events");`;
 
 export function typesCommand(context: Context): Command {
   return new Command("types")
@@ -19,10 +19,18 @@ export function typesCommand(context: Context): Command {
     .addHelpText("after", HELP)
     .action(async (where: string, flags: JsonFlag) => {
       const tables = await withLake(where, READ, (lake) => lake.tables());
-      const rows = tables.map(({ name, schema }) => `  ${propertyName(name)}: ${structType(schema.fields, "  ")};\n`);
+      const rows = tables.map(({ name, schema }) => `  ${propertyName(name)}: ${tableType(schema)};\n`);
       const source = `/** Row types of the tables, as lake.sql returns them with values: "exact". */\nexport interface Tables {\n${rows.join("")}}\n`;
       await print(context, flags, { source }, () => source);
     });
+}
+
+function tableType({ fields }: Schema): string {
+  // What has no value yet has no type and reads as null; within a struct it is left out.
+  return structType(
+    fields.map((field) => ({ ...field, type: storedType(field.type) ?? { kind: "unknown" } })),
+    "  ",
+  );
 }
 
 function structType(fields: readonly Field[], indent: string): string {
