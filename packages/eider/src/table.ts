@@ -1,11 +1,10 @@
-/** A handle to a table. Making one costs nothing and touches nothing; the table is created by its first append. */
-
 import type { Draft, ListedFile, ListedReject, Receipt, TableInfo } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError } from "@eider/core";
 import { append } from "./commit/append.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
 import type { OpenLake } from "./open.js";
+import { checkAppendOptions } from "./option-rules.js";
 import type { AppendOptions, AppendResult, Source, TableDescription, TableOptions } from "./options.js";
 
 /** What a table needs of its lake: the parts, while it is open. */
@@ -17,6 +16,10 @@ export interface TableHost {
   assertWritable(): void;
 }
 
+/**
+ * A handle to a table, from `lake.table(…)`. Making one costs nothing and touches nothing: the table is created by its
+ * first append. `R` is a row as it is appended.
+ */
 export class Table<R = object> {
   readonly name: string;
   readonly #host: TableHost;
@@ -39,6 +42,7 @@ export class Table<R = object> {
    */
   append(source: Source<R>, options: AppendOptions = {}): Promise<AppendResult> {
     return this.#host.run(() => {
+      checkAppendOptions(options);
       this.#host.assertWritable();
       const { open } = this.#host;
       const context = {

@@ -1,0 +1,140 @@
+/**
+ * Options looked at by name and kind. TypeScript sees a misspelt name only in a literal; a `batchID` that came from
+ * elsewhere would turn an append that happens once into one that happens again, without a word.
+ */
+
+import { type CsvOptions, InvalidInputError } from "@eider/core";
+import type { QueryOptions } from "@eider/query";
+import type { AppendOptions, LakeOptions, MaintainOptions, TableOptions, VerifyOptions } from "./options.js";
+
+interface Rule {
+  /** Completes "… has to be". */
+  readonly expected: string;
+  accepts(value: unknown): boolean;
+}
+
+/** A rule for each option: the compiler finds one that is missing. */
+type Rules<T> = { readonly [K in keyof Required<T>]: Rule };
+
+const anything: Rule = { expected: "anything", accepts: () => true };
+const text: Rule = { expected: "a text", accepts: (value) => typeof value === "string" };
+const truth: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+const amount: Rule = { expected: "a number from 0 on", accepts: (value) => typeof value === "number" && value >= 0 };
+const callback: Rule = { expected: "a function", accepts: (value) => typeof value === "function" };
+const object: Rule = { expected: "an object", accepts: isPlain };
+const texts: Rule = { expected: "an array of texts", accepts: areTexts };
+const signal: Rule = { expected: "an AbortSignal", accepts: (value) => isPlain(value) && "aborted" in value };
+
+function oneOf(...words: readonly string[]): Rule {
+  const quoted = words.map((word) => JSON.stringify(word));
+  return {
+    expected: `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`,
+    accepts: (value) => typeof value === "string" && words.includes(value),
+  };
+}
+
+const LAKE: Rules<LakeOptions> = {
+  mode: oneOf("create", "open", "read"),
+  cacheDir: text,
+  memoryBytes: amount,
+  threads: amount,
+  sqlAccess: oneOf("all", "lake"),
+  logger: object,
+  clock: callback,
+  random: callback,
+};
+
+const TABLE: Rules<TableOptions> = {
+  // Has many forms, and errors of its own.
+  schema: anything,
+  partitionBy: texts,
+  orderBy: texts,
+};
+
+const CSV: Rules<CsvOptions> = {
+  delimiter: text,
+  quote: text,
+  escape: text,
+  header: {
+    expected: "true, false or an array of names",
+    accepts: (value) => typeof value === "boolean" || areTexts(value),
+  },
+  nullValues: texts,
+  ragged: oneOf("error", "pad"),
+  encoding: oneOf("utf-8", "utf-16le", "utf-16be", "windows-1252"),
+  trim: truth,
+};
+
+const APPEND: Rules<AppendOptions> = {
+  // Its own error says what an id is.
+  batchId: anything,
+  format: oneOf("ndjson", "json", "csv", "tsv", "parquet", "arrow"),
+  csv: object,
+  schemaMode: oneOf("evolve", "strict", "ignore"),
+  onReject: oneOf("fail", "quarantine"),
+  maxRejects: amount,
+  onSeen: oneOf("verify", "trust"),
+  meta: object,
+  signal,
+  onProgress: callback,
+};
+
+const QUERY: Rules<QueryOptions> = {
+  signal,
+  timeoutMs: amount,
+  // What is an instant and what is not, the query says itself.
+  at: anything,
+  values: oneOf("exact", "json"),
+};
+
+const MAINTAIN: Rules<MaintainOptions> = { graceMs: amount, signal };
+const VERIFY: Rules<VerifyOptions> = { hashes: truth, signal, onProgress: callback };
+
+/** @throws InvalidInputError `bad_option` */
+export const checkLakeOptions = (options: LakeOptions): void => check("Lake.open", options, LAKE);
+/** @throws InvalidInputError `bad_option` */
+export const checkTableOptions = (options: TableOptions): void => check("lake.table", options, TABLE);
+/** @throws InvalidInputError `bad_option` */
+export const checkQueryOptions = (options: QueryOptions): void => check("lake.with", options, QUERY);
+/** @throws InvalidInputError `bad_option` */
+export const checkMaintainOptions = (options: MaintainOptions): void => check("lake.maintain", options, MAINTAIN);
+/** @throws InvalidInputError `bad_option` */
+export const checkVerifyOptions = (options: VerifyOptions): void => check("lake.verify", options, VERIFY);
+/** @throws InvalidInputError `bad_option` */
+export const checkAppendOptions = (options: AppendOptions): void => {
+  check("append", options, APPEND);
+  if (options.csv !== undefined) check("append's csv", options.csv, CSV);
+};
+
+function check<T extends object>(what: string, options: T, rules: Rules<T>): void {
+  const known: Readonly<Record<string, Rule>> = rules;
+  if (!isPlain(options)) {
+    throw new InvalidInputError("bad_option", `the options of ${what} have to be an object with ${list(rules)}`);
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    const rule = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (rule === undefined) {
+      throw new InvalidInputError("bad_option", `${what} has no option ${JSON.stringify(name)}, only ${list(rules)}`, {
+        subject: name,
+      });
+    }
+    if (!rule.accepts(value)) {
+      throw new InvalidInputError("bad_option", `the option ${name} of ${what} has to be ${rule.expected}`, {
+        subject: name,
+      });
+    }
+  }
+}
+
+function list(rules: object): string {
+  return Object.keys(rules).join(", ");
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function areTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
