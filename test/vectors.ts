@@ -24,7 +24,9 @@ import {
   type TextFormat,
 } from "@eider/core";
 
-const FOLDER = fileURLToPath(new URL("../test-vectors/", import.meta.url));
+export const VECTORS: string = fileURLToPath(new URL("../test-vectors/", import.meta.url));
+/** Topics that are not text, with runners of their own. */
+const OTHER_TOPICS = /^(interop|events)\//;
 
 export interface VectorInput {
   readonly file: string;
@@ -62,19 +64,19 @@ interface VectorFile {
   readonly parquet?: ParquetOptions;
 }
 
-/** All vectors, by name. */
+/** All vectors whose inputs are text, by name. */
 export function loadVectors(): Vector[] {
-  return readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
+  return readdirSync(VECTORS, { recursive: true, encoding: "utf8" })
     .map((path) => path.replaceAll("\\", "/"))
-    .filter((path) => path.endsWith("/vector.json"))
+    .filter((path) => path.endsWith("/vector.json") && !OTHER_TOPICS.test(path))
     .map((path) => load(path.slice(0, -"/vector.json".length)))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function load(name: string): Vector {
-  const read = (file: string): Uint8Array => readFileSync(`${FOLDER}${name}/${file}`);
+  const read = (file: string): Uint8Array => readFileSync(`${VECTORS}${name}/${file}`);
   const json = <T>(file: string): T => JSON.parse(new TextDecoder().decode(read(file))) as T;
-  const files = readdirSync(`${FOLDER}${name}`);
+  const files = readdirSync(`${VECTORS}${name}`);
   const optional = <T>(file: string): T[] => (files.includes(file) ? json<T[]>(file) : []);
   const vector = json<VectorFile>("vector.json");
   const rejects = optional<VectorInput["rejects"]>("rejects.json");

@@ -18,7 +18,7 @@ const MAX_METADATA_BYTES = 64 * 1024 * 1024;
 /**
  * The messages of a stream or file: the schema first, then dictionaries and batches, and at the end the proof that
  * there are no more. A file is read front to back, as the stream that it contains, so that its size does not matter;
- * only one without that stream's schema, as the JavaScript library writes them, is read whole and by its footer.
+ * only one without that stream's schema, as the JavaScript library and polars write them, is read whole and by its footer.
  * @throws InvalidInputError `truncated_arrow`, `bad_arrow`
  */
 export async function* arrowParts(source: AsyncIterable<Uint8Array>): AsyncGenerator<ArrowPart> {
@@ -47,7 +47,9 @@ export async function* arrowParts(source: AsyncIterable<Uint8Array>): AsyncGener
 async function hasSchema(input: ByteQueue): Promise<boolean> {
   const prefix = await input.peek(MAGIC_BYTES + 8);
   if (prefix.length < MAGIC_BYTES + 8) truncated();
-  const start = MAGIC_BYTES + (readInt32(prefix, MAGIC_BYTES) === -1 ? 8 : 4);
+  // Neither format versions before 0.15 nor the empty room that polars leaves here have the marker: the footer tells.
+  if (readInt32(prefix, MAGIC_BYTES) !== -1) return false;
+  const start = MAGIC_BYTES + 8;
   const length = checkedLength(readInt32(prefix, start - 4));
   if (length === 0) return false;
   const head = await input.peek(start + length);

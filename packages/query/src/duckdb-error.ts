@@ -194,6 +194,9 @@ export function toImportError(error: unknown, path: string): EiderError {
       cause: error,
     });
   }
+  if (/at least one non-root column/.test(message)) {
+    return new InvalidInputError("no_columns", `${path} has no columns`, { cause: error, subject: path });
+  }
   return new InvalidInputError("bad_parquet", `${path} cannot be read as Parquet: ${firstLine(message)}`, {
     cause: error,
     subject: path,

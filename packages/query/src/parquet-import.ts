@@ -54,9 +54,9 @@ export class ParquetImporter implements AsyncDisposable {
   async open(path: string): Promise<ParquetImport> {
     return this.#connected(path, async (connection) => {
       const rows = Number(await this.#one(connection, `SELECT num_rows FROM parquet_file_metadata(${fileText(path)})`));
-      const leaves = await this.#texts(connection, leavesSql(path));
-      checkLeaves(leaves, path);
-      const { schema, sql } = await this.#describe(connection, path);
+      const elements = await this.#texts(connection, elementsSql(path));
+      const columns = readColumns(elements, path);
+      const { schema, sql } = await this.#describe(connection, path, columns);
       return {
         schema,
         rows,
@@ -71,14 +71,19 @@ export class ParquetImporter implements AsyncDisposable {
     if (instance) this.#native.close_sync(await instance);
   }
 
-  async #describe(connection: NativeConnection, path: string): Promise<{ schema: Schema; sql: string }> {
+  async #describe(
+    connection: NativeConnection,
+    path: string,
+    columns: readonly (readonly SchemaElement[])[],
+  ): Promise<{ schema: Schema; sql: string }> {
     const native = this.#native;
     const source = `read_parquet(${fileText(path)}, hive_partitioning = false)`;
     const statement = await native.prepare(connection, `SELECT * FROM ${source}`);
     const count = native.prepared_statement_column_count(statement);
     const names = Array.from({ length: count }, (_, i) => native.prepared_statement_column_name(statement, i));
     const selected = names.map((name, i) => {
-      const target = importTarget(native, native.prepared_statement_column_logical_type(statement, i), name);
+      const type = native.prepared_statement_column_logical_type(statement, i);
+      const target = importTarget(native, type, name, columns[i]!.map(isInstant));
       return target === undefined ? quoteName(name) : `CAST(${quoteName(name)} AS ${target}) AS ${quoteName(name)}`;
     });
     const sql = `SELECT ${selected.join(", ")} FROM ${source}`;
@@ -198,26 +203,38 @@ function fileText(path: string): string {
 }
 
 /** The file's own schema, one JSON text per element: DuckDB renames columns that differ only by case, and this does not. */
-function leavesSql(path: string): string {
-  return `SELECT {name: name, children: num_children, precision: "precision", logical: logical_type}::JSON::VARCHAR
-    FROM parquet_schema(${fileText(path)})`;
+function elementsSql(path: string): string {
+  return `SELECT {name: name, children: num_children, precision: "precision", converted: converted_type,
+    logical: logical_type}::JSON::VARCHAR FROM parquet_schema(${fileText(path)})`;
 }
 
 interface SchemaElement {
   readonly name: string;
   readonly children: number | null;
   readonly precision: number | null;
+  readonly converted: string | null;
+  readonly logical: string | null;
 }
 
-/** Refuses what DuckDB would take silently for something else. */
-function checkLeaves(texts: readonly string[], path: string): void {
+/**
+ * Files of old writers have the converted type alone: then a timestamp is an instant (parquet-format's LogicalTypes.md,
+ * "TIMESTAMP_MILLIS … isAdjustedToUTC = true"). DuckDB takes it for a local time.
+ */
+function isInstant({ converted, logical }: SchemaElement): boolean {
+  return logical === null && (converted?.startsWith("TIMESTAMP_") ?? false);
+}
+
+/** The primitive columns of each column. Refuses what DuckDB would take silently for something else. */
+function readColumns(texts: readonly string[], path: string): SchemaElement[][] {
   const elements = texts.map((text) => JSON.parse(text) as SchemaElement);
   // Depth first: the root, then each column followed by what is within it.
   let at = 1;
-  const skip = (): void => {
-    const within = elements[at++]?.children ?? 0;
-    for (let i = 0; i < within; i++) skip();
+  const leaves = (): SchemaElement[] => {
+    const element = elements[at++]!;
+    if (!element.children) return [element];
+    return Array.from({ length: element.children }, leaves).flat();
   };
+  const columns: SchemaElement[][] = [];
   const seen = new Map<string, string>();
   while (at < elements.length) {
     const { name } = elements[at]!;
@@ -230,9 +247,8 @@ function checkLeaves(texts: readonly string[], path: string): void {
       );
     }
     seen.set(nameKey(name), name);
-    skip();
+    columns.push(leaves());
   }
-  if (seen.size === 0) throw new InvalidInputError("no_columns", `${path} has no columns`, { subject: path });
   const wide = elements.find(({ precision }) => (precision ?? 0) > 38);
   if (wide) {
     throw new SchemaError(
@@ -241,4 +257,5 @@ function checkLeaves(texts: readonly string[], path: string): void {
       { subject: wide.name },
     );
   }
+  return columns;
 }

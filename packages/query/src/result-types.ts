@@ -43,12 +43,25 @@ export function castTarget(native: Native, type: NativeType): string | undefined
 
 /**
  * For a column of a foreign Parquet file: the type to cast to, undefined to take it as it is.
+ * @param instants for each primitive column of it, depth first, whether its timestamps are instants although DuckDB takes
+ *   them for local times
  * @throws SchemaError `unsupported_type`
  */
-export function importTarget(native: Native, type: NativeType, column: string): string | undefined {
+export function importTarget(
+  native: Native,
+  type: NativeType,
+  column: string,
+  instants: readonly boolean[],
+): string | undefined {
   const { Type } = native;
   let found = false;
+  let leaf = 0;
   const target = formatType(native, type, (child, id) => {
+    if (id === Type.LIST || id === Type.STRUCT || id === Type.MAP) return undefined;
+    if (instants[leaf++] && id === Type.TIMESTAMP) {
+      found = true;
+      return "TIMESTAMP WITH TIME ZONE";
+    }
     if (id === Type.TIME_NS || id === Type.TIME_TZ) {
       found = true;
       return "TIME";
