@@ -59,7 +59,13 @@ const openLakes = new Map<string, Shared>();
 
 /** @throws NotFoundError `lake_not_found`, `not_a_lake` @throws CatalogError `lake_too_new`, `catalog_mismatch` */
 export async function openLake(where: LakeLocation, options: LakeOptions): Promise<OpenLake> {
-  if (typeof where !== "string") return assemble(where.store, where.catalog, options);
+  if (typeof where !== "string" && !(where instanceof URL)) {
+    if (where?.store && where.catalog) return assemble(where.store, where.catalog, options);
+    throw new InvalidInputError(
+      "bad_location",
+      'a lake is opened at a folder ("./lake"), a file: URL or "memory:", or from { store, catalog }',
+    );
+  }
   const mode = options.mode ?? "create";
   const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
@@ -195,13 +201,23 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
           ...(options.threads !== undefined && { threads: options.threads }),
           ...(options.sqlAccess && { sqlAccess: options.sqlAccess }),
         });
-      engine = opening;
+      if (engine !== opening) {
+        engine = opening;
+        // What stood in the way may be gone at the next query.
+        opening.catch(() => {
+          engine = undefined;
+        });
+      }
       return opening;
     },
     async release() {
-      await (await engine)?.[Symbol.asyncDispose]();
-      await catalog[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
+      const opened = await engine?.catch(() => undefined);
+      try {
+        await opened?.[Symbol.asyncDispose]();
+      } finally {
+        await catalog[Symbol.asyncDispose]();
+        await store[Symbol.asyncDispose]();
+      }
     },
   };
 }
