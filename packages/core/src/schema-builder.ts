@@ -34,7 +34,7 @@ export type Row<S extends TypedSchema> = NonNullable<S["~rows"]>["in"];
 export type ResultRow<S extends TypedSchema> = NonNullable<S["~rows"]>["out"];
 
 /** One object type instead of an intersection: that is what editors and error messages show. */
-type Flat<T> = { [K in keyof T]: T[K] };
+type Flat<T> = { [K in keyof T]: T[K] } & unknown;
 
 type RequiredNames<S extends Shape> = { [K in keyof S]: S[K]["nullable"] extends false ? K : never }[keyof S];
 

@@ -1,13 +1,18 @@
 export type { ListedFile, ListedReject, Receipt, SnapshotInfo } from "@eider/catalog";
 export type {
   ColumnStatistics,
+  ColumnType,
   CsvOptions,
   DataType,
   Field,
   Reject,
+  ResultRow,
+  Row,
   RowProblem,
   Schema,
   SchemaInput,
+  StandardSchema,
+  TypedSchema,
 } from "@eider/core";
 export {
   AlreadyExistsError,
@@ -15,13 +20,19 @@ export {
   CatalogError,
   CorruptionError,
   EiderError,
+  formatSchema,
   formatType,
   InvalidInputError,
   LimitError,
   NotFoundError,
+  parseSchema,
+  parseType,
   QueryError,
   SchemaError,
   StoreError,
+  schema,
+  schemaFromJsonSchema,
+  t,
 } from "@eider/core";
 export type { Query, QueryColumn, QueryOptions, QueryStats, Sql, SqlParam, SqlRunner, ValueMode } from "@eider/query";
 export { Lake } from "./lake.js";
@@ -38,6 +49,7 @@ export type {
   Source,
   TableDescription,
   TableOptions,
+  TypedTableOptions,
   VerifyFinding,
   VerifyOptions,
   VerifyReport,

@@ -13,6 +13,7 @@ import type {
   MaintainResult,
   TableDescription,
   TableOptions,
+  TypedTableOptions,
   VerifyOptions,
   VerifyReport,
 } from "./options.js";
@@ -54,7 +55,9 @@ export class Lake implements AsyncDisposable {
     return this.#open.catalog.lakeId;
   }
 
-  /** A handle to a table, which need not exist yet. */
+  /** A handle to a table, which need not exist yet. Its rows are those of the schema, where that has types. */
+  table<R extends object>(name: string, options: TypedTableOptions<R>): Table<R>;
+  table<R = object>(name: string, options?: TableOptions): Table<R>;
   table<R = object>(name: string, options: TableOptions = {}): Table<R> {
     return new Table<R>(this.#host, name, options);
   }

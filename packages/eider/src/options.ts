@@ -1,7 +1,7 @@
 /** The options and results of the public API: plain data, with defaults and units beside each. */
 
 import type { Catalog, Receipt } from "@eider/catalog";
-import type { ArrowLike, CsvOptions, Schema, SchemaInput } from "@eider/core";
+import type { ArrowLike, CsvOptions, Schema, SchemaInput, StandardSchema, TypedSchema } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
 /** Where a lake's own messages go. Never called with row values or credentials. */
@@ -37,12 +37,25 @@ export interface LakeOptions {
 }
 
 export interface TableOptions {
-  /** Columns of a new table, for example `{ id: "int64", "name!": "string" }`. Default: inferred from the first batch. */
-  readonly schema?: SchemaInput;
+  /**
+   * Columns of a new table: `{ id: "int64", "name!": "string" }`, or `schema({ id: t.int64() })`, which types the rows
+   * too. Default: inferred from the first batch.
+   *
+   * Or a validator of zod, valibot, ArkType or any other Standard Schema (https://standardschema.dev). It checks each
+   * appended row, and what it returns is stored; rows that it refuses are rejects. Bytes, Arrow and Parquet have no rows
+   * to check. Columns are what it describes as JSON Schema, all nullable, else inferred; a property that is new to it
+   * becomes a new column. It may be called more than once for a row.
+   */
+  readonly schema?: SchemaInput | StandardSchema;
   /** `col`, `year|month|day|hour(col)`, `bucket(n, col)`, `truncate(w, col)`. Fixed when the table is created. */
   readonly partitionBy?: readonly string[];
   /** Columns that rows are sorted by within each data file, `col` or `col desc`. Fixed when the table is created. */
   readonly orderBy?: readonly string[];
+}
+
+/** Options whose schema says what the rows are. */
+export interface TypedTableOptions<R extends object> extends TableOptions {
+  readonly schema: TypedSchema<R> | StandardSchema<R>;
 }
 
 /** Formats of byte sources. Default: recognised by content, then by file name. */
@@ -50,6 +63,7 @@ export type Format = "ndjson" | "json" | "csv" | "tsv" | "parquet" | "arrow";
 
 /** Anything rows can come from. A bare string is refused: it could be a path, a URL or the data itself. */
 export type Source<R = object> =
+  | readonly R[]
   | Iterable<R>
   | AsyncIterable<R>
   | Uint8Array

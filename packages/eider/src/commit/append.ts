@@ -39,6 +39,7 @@ import {
   newFolder,
   type TablePlan,
   tableOperation,
+  withColumns,
 } from "./table-plan.js";
 
 /** An append starts over when another writer changed the table meanwhile; so often, and then it says so. */
@@ -252,11 +253,15 @@ class Attempt {
   }
 
   #readOptions(table: TableInfo | undefined): ReadOptions {
-    const declared = table?.schema ?? this.#plan.schema;
+    const { described } = this.#plan;
+    const evolves = (this.#options.schemaMode ?? "evolve") === "evolve";
+    const existing = table && described && evolves ? withColumns(table, described) : table?.schema;
+    const declared = existing ?? this.#plan.schema;
     return {
       append: this.#options,
       schema: declared && declared.fields.length > 0 ? declared : undefined,
-      lastFieldId: table?.lastFieldId ?? (declared ? lastFieldId(declared) : 0),
+      lastFieldId: Math.max(table?.lastFieldId ?? 0, declared ? lastFieldId(declared) : 0),
+      validator: this.#plan.validator,
       integerBounds: () => this.#integerBounds(table),
       openParquet: this.#context.openParquet,
       tempFolder: this.#context.tempFolder,

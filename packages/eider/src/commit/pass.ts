@@ -1,6 +1,13 @@
 /** One pass over the input of an append: what is asked of it, what comes out, and what all kinds of input share. */
 
-import { canonicalRow, InvalidInputError, type RecordBatch, type Reject, type Schema } from "@eider/core";
+import {
+  canonicalRow,
+  InvalidInputError,
+  type RecordBatch,
+  type Reject,
+  type Schema,
+  type StandardSchema,
+} from "@eider/core";
 import type { ContentHash } from "@eider/core/node";
 import type { ParquetImport } from "@eider/query";
 import type { AppendOptions } from "../options.js";
@@ -28,6 +35,8 @@ export interface ReadOptions {
   /** The table as planned on: undefined for a new table without a declared schema. */
   readonly schema: Schema | undefined;
   readonly lastFieldId: number;
+  /** Checks, and may change, each row; not bytes, Arrow and Parquet, which have no rows. */
+  readonly validator: StandardSchema | undefined;
   readonly integerBounds: () => Promise<ReadonlyMap<number, { readonly min: bigint; readonly max: bigint }>>;
   readonly openParquet: (path: string) => Promise<ParquetImport>;
   readonly tempFolder: string;

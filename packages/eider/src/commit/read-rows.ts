@@ -37,6 +37,7 @@ import {
   type RowsInput,
   rowsOf,
 } from "./pass.js";
+import { validateRows } from "./validate.js";
 
 /** Bytes, or rows, from the front of a table's first batch that its schema is first guessed from. */
 const SAMPLE_BYTES = 4 * 1024 * 1024;
@@ -67,7 +68,10 @@ interface Reader<T> {
     base: Schema | undefined,
     bounds: Awaited<ReturnType<ReadOptions["integerBounds"]>> | undefined,
   ): Inferrer<T>;
+  /** What of a piece is parsed and judged: what a validator makes of it. Default: the piece. */
+  validated?(piece: T): Promise<T>;
   newHash(): ContentHash;
+  /** The piece as it came, so that a retry is recognised whatever a validator makes of it. */
   hash(hash: ContentHash, piece: T): void;
 }
 
@@ -89,7 +93,9 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
 }
 
 function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unknown[]> {
+  const { validator } = options;
   return {
+    ...(validator && { validated: (rows) => validateRows(validator, rows) }),
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
@@ -140,7 +146,7 @@ class Reading<T> {
     const inferrer = this.#reader.inferrer(undefined, undefined);
     let size = 0;
     for await (const piece of this.#reader.pieces(newCounters())) {
-      inferrer.push(piece);
+      inferrer.push(await this.#validated(piece));
       size += this.#reader.size(piece);
       if (size >= this.#reader.sampleSize) return inferrer.schema();
     }
@@ -154,7 +160,7 @@ class Reading<T> {
     const counters = newCounters();
     for await (const piece of this.#reader.pieces(counters)) {
       this.#reader.hash(hash, piece);
-      inferrer.push(piece);
+      inferrer.push(await this.#validated(piece));
       this.#options.onCounters({ ...counters, rows: inferrer.rows });
     }
     return { inferred: inferrer.end(), contentHash: hash.digest() };
@@ -173,7 +179,7 @@ class Reading<T> {
     await this.#sink.restart(schema);
     for await (const piece of this.#reader.pieces(counters)) {
       this.#reader.hash(hash, piece);
-      parser.push(piece);
+      parser.push(await this.#validated(piece));
       if (fail && parser.rejects.length >= NAMED_REJECTS) failRows(parser.rejects, true);
       await this.#drain(parser);
       counters.rows = parser.rows;
@@ -191,6 +197,10 @@ class Reading<T> {
       rejects: parser.rejects,
       ignoredFields: parser.ignoredFields,
     };
+  }
+
+  #validated(piece: T): T | Promise<T> {
+    return this.#reader.validated?.(piece) ?? piece;
   }
 
   async #drain(parser: Parser<T>): Promise<void> {

@@ -7,12 +7,15 @@ import {
   type DataType,
   type Field,
   formatType,
+  isStandardSchema,
   lastFieldId,
   nameKey,
   parseOrderBy,
   parsePartitionBy,
   type Schema,
   SchemaError,
+  type StandardSchema,
+  schemaFromStandard,
   tableFolder,
   toSchema,
   widen,
@@ -22,8 +25,11 @@ import type { TableOptions } from "../options.js";
 /** The options of a handle, checked as far as they can be without a table. */
 export interface TablePlan {
   readonly name: string;
-  /** Ids assigned. */
+  /** Of the table, should it be created. Ids assigned. */
   readonly schema: Schema | undefined;
+  readonly validator: StandardSchema | undefined;
+  /** The columns that the validator describes, ids 0. Unlike a declared schema they follow the program. */
+  readonly described: Schema | undefined;
   readonly partitionBy: readonly string[] | undefined;
   readonly orderBy: readonly string[] | undefined;
 }
@@ -31,9 +37,22 @@ export interface TablePlan {
 /** @throws SchemaError, InvalidInputError for options that can never be right */
 export function planTable(name: string, options: TableOptions): TablePlan {
   parseTableName(name);
-  const schema = options.schema && assignFieldIds(toSchema(options.schema), 0);
-  if (schema) canonicalLayout(options.partitionBy ?? [], options.orderBy ?? [], schema);
-  return { name, schema, partitionBy: options.partitionBy, orderBy: options.orderBy };
+  const { schema: given, partitionBy, orderBy } = options;
+  if (isStandardSchema(given)) {
+    const described = schemaFromStandard(given);
+    const schema = described && assignFieldIds(described, 0);
+    return { name, schema, validator: given, described, partitionBy, orderBy };
+  }
+  const schema = given && assignFieldIds(toSchema(given), 0);
+  if (schema) canonicalLayout(partitionBy ?? [], orderBy ?? [], schema);
+  return { name, schema, validator: undefined, described: undefined, partitionBy, orderBy };
+}
+
+/** The table's schema, and after it the columns that a validator describes and the table lacks. Ids assigned. */
+export function withColumns(table: TableInfo, described: Schema): Schema {
+  const known = new Set(table.schema.fields.map(({ name }) => nameKey(name)));
+  const added = described.fields.filter(({ name }) => !known.has(nameKey(name)));
+  return assignFieldIds({ fields: [...table.schema.fields, ...added] }, table.lastFieldId);
 }
 
 /** Partition and order expressions in the form the catalog keeps. @throws SchemaError for unknown columns */
@@ -91,6 +110,7 @@ export function assertMatches(plan: TablePlan, table: TableInfo): void {
   const { schema } = table;
   if (plan.partitionBy) compare("partitionBy", canonicalLayout(plan.partitionBy, [], schema).partitionBy);
   if (plan.orderBy) compare("orderBy", canonicalLayout([], plan.orderBy, schema).orderBy);
+  if (plan.validator) return;
   for (const field of plan.schema?.fields ?? []) {
     const found = schema.fields.find((other) => nameKey(other.name) === nameKey(field.name));
     if (!found) differ(`no column`, JSON.stringify(field.name), JSON.stringify(schema.fields.map((f) => f.name)));
