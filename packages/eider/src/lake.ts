@@ -1,11 +1,16 @@
-/** A lake: a store and a catalog, opened together. */
-
 import type { SnapshotInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
 import { makeSql, type QueryOptions, type Sql, type SqlRunner } from "@eider/query";
 import { traced } from "./diagnostics.js";
 import { maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
+import {
+  checkLakeOptions,
+  checkMaintainOptions,
+  checkQueryOptions,
+  checkTableOptions,
+  checkVerifyOptions,
+} from "./option-rules.js";
 import type {
   LakeLocation,
   LakeOptions,
@@ -20,6 +25,7 @@ import type {
 import { describe, Table, type TableHost } from "./table.js";
 import { verify } from "./verify.js";
 
+/** A store and a catalog, opened together. Close it, or declare it with `await using`. */
 export class Lake implements AsyncDisposable {
   /**
    * Runs one SELECT over the tables of this lake, all of them at one snapshot. As a tagged template its values become
@@ -43,10 +49,13 @@ export class Lake implements AsyncDisposable {
 
   /**
    * Opens a lake, and makes it if there is none (see `mode`).
+   * @param where a folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, or a store and a catalog of your own
    * @throws NotFoundError `lake_not_found`, `not_a_lake`
+   * @throws InvalidInputError `bad_store_url`, `bad_option`
    * @throws CatalogError `lake_too_new`, `catalog_missing`, `catalog_mismatch`
    */
   static async open(where: LakeLocation, options: LakeOptions = {}): Promise<Lake> {
+    checkLakeOptions(options);
     return new Lake(await openLake(where, options));
   }
 
@@ -59,6 +68,7 @@ export class Lake implements AsyncDisposable {
   table<R extends object>(name: string, options: TypedTableOptions<R>): Table<R>;
   table<R = object>(name: string, options?: TableOptions): Table<R>;
   table<R = object>(name: string, options: TableOptions = {}): Table<R> {
+    checkTableOptions(options);
     return new Table<R>(this.#host, name, options);
   }
 
@@ -78,6 +88,7 @@ export class Lake implements AsyncDisposable {
 
   /** The same lake with options for its queries: `lake.with({ at: 12, values: "json" }).sql("…")`. */
   with(options: QueryOptions): SqlRunner {
+    checkQueryOptions(options);
     return {
       sql: makeSql(async () => {
         this.#assertOpen();
@@ -89,6 +100,7 @@ export class Lake implements AsyncDisposable {
   /** Removes what writers left behind. Safe at any time, while others read and write. */
   maintain(options: MaintainOptions = {}): Promise<MaintainResult> {
     return this.#run(() => {
+      checkMaintainOptions(options);
       this.#assertWritable();
       return traced("maintain", {}, () => maintain(this.#open, options));
     });
@@ -96,7 +108,10 @@ export class Lake implements AsyncDisposable {
 
   /** Checks every live data file against the catalog, and finds objects that no snapshot names. Changes nothing. */
   verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    return this.#run(() => verify(this.#open, options));
+    return this.#run(async () => {
+      checkVerifyOptions(options);
+      return verify(this.#open, options);
+    });
   }
 
   /** Waits for appends in progress, then lets go of everything. Calls after it fail with `lake_closed`. */

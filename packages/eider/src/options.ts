@@ -12,7 +12,7 @@ export interface Logger {
 }
 
 /** A folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, or a store and a catalog of your own. */
-export type LakeLocation = string | { readonly store: ObjectStore; readonly catalog: Catalog };
+export type LakeLocation = string | URL | { readonly store: ObjectStore; readonly catalog: Catalog };
 
 export interface LakeOptions {
   /** `create` (default): make the lake if there is none. `open`: it must exist. `read`: it must exist and nothing is written. */
@@ -72,8 +72,8 @@ export type Source<R = object> =
   | Blob
   | Response
   | ArrowLike
-  | { readonly file: string }
-  | { readonly url: string };
+  | { readonly file: string | URL }
+  | { readonly url: string | URL };
 
 export interface AppendOptions {
   /** Unique in the table; a retry with the same id commits nothing twice. Default: a new UUIDv7, which makes no promise about retries. */

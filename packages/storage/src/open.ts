@@ -7,6 +7,7 @@ import type { ObjectStore } from "./store.js";
 
 /** Two letters or more: `C:` is a drive. */
 const SCHEME = /^([a-z][a-z0-9+.-]+):/i;
+const HOME = /^~(?:$|[/\\])/;
 const WINDOWS_PATH = /^(?:[a-z]:|\\\\)/i;
 
 /** Where `openStore` goes. */
@@ -21,6 +22,8 @@ export type StorePlace = { readonly kind: "memory" } | { readonly kind: "file"; 
 export function parseStoreUrl(where: string | URL, windows: boolean): StorePlace {
   const text = String(where);
   if (text.trim() === "" || text.includes("\0")) throw badUrl("it is empty or has a NUL character");
+  if (HOME.test(text))
+    throw badUrl("~ is replaced by shells only; join it to os.homedir(), or write ./~ for a folder of that name");
   const scheme = SCHEME.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined) {
     if (!windows && WINDOWS_PATH.test(text)) throw badUrl("it is a path of Windows, and this is another system");

@@ -58,5 +58,7 @@ export async function hashInput(input: Input, options: ReadOptions): Promise<str
 }
 
 async function formatOf(input: BytesInput, given: Format | undefined): Promise<Format> {
-  return given ?? recogniseFormat(await readHead(decompressed(input.bytes.open()), FORMAT_BYTES), input.name);
+  if (given !== undefined) return given;
+  const head = await readHead(decompressed(input.bytes.open()), FORMAT_BYTES);
+  return recogniseFormat(head, input.name, input.mediaType);
 }

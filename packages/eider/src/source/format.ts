@@ -1,4 +1,4 @@
-/** Which format bytes are in: by content first, then by file name. */
+/** Which format bytes are in: by content first, then by file name, then by media type. */
 
 import { InvalidInputError } from "@eider/core";
 import type { Format } from "../options.js";
@@ -20,18 +20,27 @@ const EXTENSIONS: ReadonlyMap<string, Format> = new Map([
   ["ipc", "arrow"],
 ]);
 
+/** What content does not show. All other formats it does. */
+const MEDIA_TYPES: ReadonlyMap<string, Format> = new Map([
+  ["text/csv", "csv"],
+  ["application/csv", "csv"],
+  ["text/tab-separated-values", "tsv"],
+]);
+
 /**
  * @param head the first bytes, decompressed
  * @param name a file name or URL path, if known; `.gz` and `.zst` at its end are passed over
+ * @param mediaType of a `Response` or `Blob`, if known: `text/csv; charset=utf-8`
  * @throws InvalidInputError `unknown_format`
  */
-export function recogniseFormat(head: Uint8Array, name: string | undefined): Format {
+export function recogniseFormat(head: Uint8Array, name: string | undefined, mediaType: string | undefined): Format {
   if (startsWith(head, "PAR1")) return "parquet";
   if (startsWith(head, "ARROW1")) return "arrow";
   // An Arrow IPC stream begins with a continuation marker (format spec, "Encapsulated message format").
   if (head.length >= 8 && head.subarray(0, 4).every((byte) => byte === 0xff)) return "arrow";
   const extension = /\.([a-z0-9]+)$/i.exec(name?.replace(/\.(gz|zst)$/i, "") ?? "")?.[1]?.toLowerCase();
-  const named = extension === undefined ? undefined : EXTENSIONS.get(extension);
+  const typed = MEDIA_TYPES.get(/^[^;\s]*/.exec(mediaType ?? "")?.[0].toLowerCase() ?? "");
+  const named = EXTENSIONS.get(extension ?? "") ?? typed;
   const text = recogniseJson(head);
   if (named === "csv" || named === "tsv" || named === "ndjson" || named === "json") {
     // Newline-delimited rows under a `.json` name are common, and their lines give better errors.

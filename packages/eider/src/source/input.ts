@@ -22,6 +22,8 @@ export type Input =
       readonly bytes: Replayable<Uint8Array>;
       /** For the format and for messages; not a promise that such a file exists. */
       readonly name: string | undefined;
+      /** What a server or a `Blob` says about the bytes; often wrong, so the last to be asked. */
+      readonly mediaType?: string;
       readonly totalBytes: number | undefined;
       /** A local file with exactly these bytes. */
       readonly path?: string;
@@ -48,33 +50,39 @@ export async function openInput(source: Source, options: InputOptions): Promise<
     );
   }
   if (typeof source !== "object" || source === null) {
-    throw new InvalidInputError("bad_source", `cannot append a ${source === null ? "null" : typeof source}`);
+    throw new InvalidInputError("bad_source", `cannot append ${typeName(source)}: pass ${SOURCES}`);
   }
   if (source instanceof Uint8Array) return bytesInput(constant(slices(source)), undefined, source.byteLength);
   if (isArrowLike(source)) return { kind: "arrow", source };
   if (Array.isArray(source)) return { kind: "rows", rows: constant(chunks(source)) };
-  if (hasString(source, "file")) return fileInput(source.file);
-  if (hasString(source, "url") && !isBody(source)) return urlInput(source.url, options);
+  if (hasPlace(source, "file")) return fileInput(String(source.file));
+  if (hasPlace(source, "url") && !isBody(source)) return urlInput(String(source.url), options);
   if (isResponse(source)) return responseInput(source, options);
   if (isBlob(source)) {
     const blob = source;
-    return bytesInput(
-      { open: () => iterate(blob.stream()), [Symbol.asyncDispose]: async () => {} },
-      "name" in blob && typeof blob.name === "string" ? blob.name : undefined,
-      blob.size,
-    );
+    const bytes = { open: () => iterate(blob.stream()), [Symbol.asyncDispose]: async () => {} };
+    const name = "name" in blob && typeof blob.name === "string" ? blob.name : undefined;
+    return { kind: "bytes", bytes, name, mediaType: blob.type, totalBytes: blob.size };
   }
   if (isReadableStream(source)) return streamInput(iterate(source, options.signal), options);
   if (Symbol.asyncIterator in source) {
-    return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options);
+    // The stream of a file says where it is from: `createReadStream("clicks.csv")`.
+    const name = "path" in source && typeof source.path === "string" ? source.path : undefined;
+    return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options, name);
   }
   if (Symbol.iterator in source) {
     return { kind: "rows", rows: spoolRows(chunked(source as Iterable<unknown>), options.tempFolder) };
   }
   throw new InvalidInputError(
     "bad_source",
-    "cannot append a single object: pass an array of rows, bytes, a stream, Arrow data, { file } or { url }",
+    `cannot append a single object: pass ${SOURCES}; { file } and { url } take a text or a URL`,
   );
+}
+
+const SOURCES = "an array of rows, bytes, a stream, Arrow data, { file } or { url }";
+
+function typeName(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `a ${typeof value}`;
 }
 
 function bytesInput(bytes: Replayable<Uint8Array>, name: string | undefined, totalBytes: number | undefined): Input {
@@ -143,11 +151,12 @@ function responseInput(response: Response, options: InputOptions, path?: string)
   const length = Number(response.headers.get("content-length") ?? Number.NaN);
   // With a content encoding the length counts other bytes than those that arrive here.
   const total = response.headers.has("content-encoding") || !Number.isSafeInteger(length) ? undefined : length;
-  return bytesInput(spoolBytes(iterate(response.body, options.signal), options.tempFolder), name, total);
+  const bytes = spoolBytes(iterate(response.body, options.signal), options.tempFolder);
+  return { kind: "bytes", bytes, name, mediaType: response.headers.get("content-type") ?? "", totalBytes: total };
 }
 
 /** A stream of bytes or of rows: the first item tells which. */
-async function streamInput(source: AsyncIterable<unknown>, options: InputOptions): Promise<Input> {
+async function streamInput(source: AsyncIterable<unknown>, options: InputOptions, name?: string): Promise<Input> {
   const iterator = source[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (!first.done && typeof first.value === "string") {
@@ -167,7 +176,7 @@ async function streamInput(source: AsyncIterable<unknown>, options: InputOptions
     }
   })();
   if (!first.done && first.value instanceof Uint8Array) {
-    return bytesInput(spoolBytes(onlyBytes(all), options.tempFolder), undefined, undefined);
+    return bytesInput(spoolBytes(onlyBytes(all), options.tempFolder), name, undefined);
   }
   return { kind: "rows", rows: spoolRows(chunked(all), options.tempFolder) };
 }
@@ -234,8 +243,10 @@ async function* iterate<T>(stream: ReadableStream<T>, signal?: AbortSignal): Asy
   }
 }
 
-function hasString<K extends string>(value: object, key: K): value is Record<K, string> {
-  return key in value && typeof (value as Record<K, unknown>)[key] === "string" && !(Symbol.iterator in value);
+function hasPlace<K extends string>(value: object, key: K): value is Record<K, string | URL> {
+  if (!(key in value) || Symbol.iterator in value) return false;
+  const place = (value as Record<K, unknown>)[key];
+  return typeof place === "string" || place instanceof URL;
 }
 
 function isBody(value: object): boolean {
