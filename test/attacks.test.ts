@@ -2,6 +2,7 @@
 
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { tableFromArrays } from "apache-arrow";
 import { Lake } from "eider";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
@@ -22,5 +23,38 @@ describe("a query engine that cannot open", () => {
     await rm(cacheDir);
     await mkdir(cacheDir);
     expect(await second.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+  });
+});
+
+describe("names that SQL cannot say", () => {
+  const sources: Record<string, readonly [source: object[] | Uint8Array, format?: "ndjson" | "csv"]> = {
+    rows: [[{ "a\0b": 1, "": 2, s: { "\0": 3 } }]],
+    NDJSON: [Buffer.from('{"a\\u0000b":1,"":2,"s":{"\\u0000":3}}')],
+    CSV: [Buffer.from("s,_empty,a\0b\n3,2,1\n"), "csv"],
+  };
+  it.each(Object.keys(sources))("a NUL in a key shows as its picture: %s", async (kind) => {
+    await using lake = await Lake.open("memory:");
+    const table = lake.table("t");
+    const [source, format] = sources[kind]!;
+    await table.append(source as Uint8Array, format ? { format } : {});
+    const s = format === "csv" ? 3n : { "\u2400": 3n };
+    expect(await lake.sql("SELECT * FROM t")).toEqual([{ "a\u2400b": 1n, _empty: 2n, s }]);
+    expect(await lake.sql('SELECT "a\u2400b" AS v FROM t')).toEqual([{ v: 1n }]);
+  });
+
+  it("declared and Arrow columns", async () => {
+    await using lake = await Lake.open("memory:");
+    expect(() => lake.table("t", { schema: { "a\0b": "int64" } })).toThrow(/NUL/);
+    await lake.table("t").append(tableFromArrays({ "a\0b": new Int32Array([1]) }));
+    expect(await lake.sql("SELECT * FROM t")).toEqual([{ "a\u2400b": 1 }]);
+  });
+
+  it("a namespace of the name of the databases that queries work in is refused", async () => {
+    await using lake = await Lake.open("memory:");
+    for (const name of ["_eider.t", "_EIDER_1.t"]) {
+      expect(() => lake.table(name)).toThrow(/namespace _eider/);
+    }
+    await lake.table("_eider").append([{ a: 1 }]);
+    expect(await lake.sql("SELECT a FROM _eider")).toEqual([{ a: 1n }]);
   });
 });

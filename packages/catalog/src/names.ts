@@ -46,7 +46,9 @@ export function parseTableName(name: string): TableName {
   if (first === "eider") fail("begins with eider., which is kept for system tables");
   const parts = QUALIFIED.exec(name);
   if (!parts) return { name };
-  if (RESERVED_NAMESPACES.has(first)) fail(`is in the namespace ${first}, which SQL keeps for itself`);
+  // SQL finds a database before a namespace, and the databases that queries work in are called `_eider…`.
+  if (RESERVED_NAMESPACES.has(first) || first.startsWith("_eider"))
+    fail(`is in the namespace ${first}, which SQL keeps for itself`);
   return { namespace: parts[1]!, name: parts[2]! };
 }
 

@@ -4,6 +4,7 @@ import { csvDialect, detectDelimiter, SAMPLE_BYTES } from "./csv-dialect.js";
 import { CsvReader, ESCAPED, QUOTED } from "./csv-reader.js";
 import { InvalidInputError } from "./errors.js";
 import type { CsvOptions } from "./parser.js";
+import { fieldName } from "./json-keys.js";
 import { nameKey } from "./schema.js";
 import { Utf8Reader } from "./text-encoding.js";
 import { decodeUtf8 } from "./utf8.js";
@@ -143,7 +144,7 @@ export function columnNames(header: readonly string[]): string[] {
   const used = new Set<string>();
   const counts = new Map<string, number>();
   return header.map((name, index) => {
-    const base = name === "" ? `column_${index + 1}` : name;
+    const base = name === "" ? `column_${index + 1}` : fieldName(name);
     const key = nameKey(base);
     let unique = base;
     if (used.has(key) || (name === "" && own.has(key))) {

@@ -4,11 +4,12 @@ import { hash } from "./byte-keys.js";
 import { nameKey } from "./schema.js";
 
 /**
- * The name of the field that a key goes to. DuckDB has no zero-length names, so the empty key goes to `_empty`; every
- * other key is literal, whatever dots, blanks, quotes or accents it holds.
+ * The name of the field that a key goes to. DuckDB has no zero-length names and ends its texts at NUL, so the empty key
+ * goes to `_empty` and NUL becomes its picture, U+2400; every other key is literal, whatever dots, blanks, quotes or
+ * accents it holds.
  */
 export function fieldName(key: string): string {
-  return key === "" ? "_empty" : key;
+  return key === "" ? "_empty" : key.includes("\0") ? key.replaceAll("\0", "\u2400") : key;
 }
 
 /** Spellings kept from one object to the next, beyond one per field: input may spell a key in endless ways. */

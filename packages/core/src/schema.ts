@@ -254,11 +254,18 @@ function isSchema(input: SchemaInput): input is Schema {
   return Array.isArray((input as { fields?: unknown }).fields);
 }
 
+/** Why no field can be called so: SQL could not name it. */
+function nameFault(name: string): string | undefined {
+  if (name === "") return "empty";
+  if (/\p{Surrogate}/u.test(name)) return "not well-formed text";
+  return name.includes("\0") ? "a text with a NUL character" : undefined;
+}
+
 function checkNames(fields: readonly Field[]): void {
   const seen = new Map<string, string>();
   for (const field of fields) {
-    if (field.name === "" || /\p{Surrogate}/u.test(field.name)) {
-      const what = field.name === "" ? "empty" : "not well-formed text";
+    const what = nameFault(field.name);
+    if (what !== undefined) {
       throw new SchemaError("bad_name", `the name of a field is ${what}: give it another`);
     }
     const other = seen.get(nameKey(field.name));
