@@ -3,8 +3,8 @@
 import { csvDialect, detectDelimiter, SAMPLE_BYTES } from "./csv-dialect.js";
 import { CsvReader, ESCAPED, QUOTED } from "./csv-reader.js";
 import { InvalidInputError } from "./errors.js";
-import type { CsvOptions } from "./parser.js";
 import { fieldName } from "./json-keys.js";
+import type { CsvOptions, TextPart } from "./parser.js";
 import { nameKey } from "./schema.js";
 import { Utf8Reader } from "./text-encoding.js";
 import { decodeUtf8 } from "./utf8.js";
@@ -26,21 +26,25 @@ export class CsvInput {
   readonly #options: CsvOptions;
   readonly #consumer: CsvConsumer;
   readonly #encoding: Utf8Reader;
+  readonly #firstLine: number;
   /** The front of the input, until there is enough of it to find the delimiter. */
   #sample: Uint8Array | undefined;
   #sampleLength = 0;
   #reader: CsvReader | undefined;
+  #delimiter: string | undefined;
   #named = false;
 
-  constructor(options: CsvOptions, consumer: CsvConsumer) {
+  constructor(options: CsvOptions, consumer: CsvConsumer, part?: TextPart) {
     this.#options = options;
     this.#consumer = consumer;
+    this.#firstLine = part?.line ?? 1;
     if (options.delimiter === undefined) {
       csvDialect(options); // the other options must be right from the start
       this.#sample = new Uint8Array(0);
     } else this.#reader = this.#createReader(options.delimiter);
     this.#encoding = new Utf8Reader({
       encoding: options.encoding,
+      offset: part?.offset,
       sink: (utf8) => this.#push(utf8),
       line: () => this.#line(),
     });
@@ -55,6 +59,11 @@ export class CsvInput {
     if (this.#sample) this.#detect(true);
     this.#reader!.end();
     if (!this.#named) this.#name(typeof this.#options.header === "object" ? this.#options.header : [], 1);
+  }
+
+  /** Once it is known. */
+  get delimiter(): string | undefined {
+    return this.#delimiter;
   }
 
   /** The input so far as UTF-8 while it is still too short to find the delimiter. */
@@ -95,7 +104,8 @@ export class CsvInput {
   }
 
   #createReader(delimiter: string): CsvReader {
-    return new CsvReader(csvDialect(this.#options, delimiter), (block) => this.#take(block));
+    this.#delimiter = delimiter;
+    return new CsvReader(csvDialect(this.#options, delimiter), (block) => this.#take(block), this.#firstLine);
   }
 
   #take(block: CsvReader): void {
@@ -133,6 +143,36 @@ export class CsvInput {
     this.#named = true;
     this.#consumer.columns(columnNames(names), line);
   }
+}
+
+/** What the front of a CSV text tells about all of it. */
+export interface CsvHead {
+  readonly delimiter: string;
+  /** Distinct names, as `CsvOptions.header` takes them. */
+  readonly header: readonly string[];
+}
+
+/**
+ * Delimiter and column names of a CSV text; undefined where its front does not tell them, or is at fault.
+ * @param front at least 64 KiB and 3 bytes, unless `complete` says that the text ends there
+ */
+export function readCsvHead(front: Uint8Array, options: CsvOptions, complete: boolean): CsvHead | undefined {
+  let header: readonly string[] | undefined;
+  const input = new CsvInput(options, {
+    columns: (names) => {
+      header = names;
+    },
+    records() {},
+  });
+  try {
+    input.push(front);
+    if (complete) input.end();
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    return undefined;
+  }
+  const { delimiter } = input;
+  return header && delimiter !== undefined ? { delimiter, header } : undefined;
 }
 
 /**

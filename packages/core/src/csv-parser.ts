@@ -53,7 +53,7 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
   constructor(options: TextParserOptions) {
     this.#options = options;
     const csv = options.csv ?? {};
-    this.#input = new CsvInput(csv, this);
+    this.#input = new CsvInput(csv, this, options.part);
     // Batches are cut here, where a range of rows must be known before its columns are filled.
     this.#batches = new RowBatches({ ...options, batchRows: Infinity, batchBytes: Infinity });
     this.#batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;

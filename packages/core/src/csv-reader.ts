@@ -101,9 +101,12 @@ export class CsvReader {
   /** The last line ended with CR: a LF at the next record's start belongs to it. */
   #afterCr = false;
 
-  constructor(dialect: CsvDialect, sink: CsvSink) {
+  /** @param line 1-based line that the input begins with */
+  constructor(dialect: CsvDialect, sink: CsvSink, line = 1) {
     this.#dialect = dialect;
     this.#sink = sink;
+    this.#line = line;
+    this.#recordLine = line;
   }
 
   /** 1-based physical line of the next byte to come. */

@@ -29,10 +29,11 @@ class JsonEngineParser implements Parser<Uint8Array> {
 
   constructor(options: TextParserOptions, engine: Engine) {
     const rows = new JsonEngineRows(options, engine);
-    const splitter = createSplitter(options.format, rows);
+    const splitter = createSplitter(options, rows);
     this.#rows = rows;
     this.#splitter = splitter;
     this.#text = new Utf8Reader({
+      offset: options.part?.offset,
       sink: (utf8) => splitter.push(utf8),
       line: () => splitter.line,
       wholeUntil: (utf8, at) => rows.wholeUntil(utf8, at),

@@ -35,10 +35,13 @@ class JsonInferrer implements Inferrer<Uint8Array> {
 
   constructor(options: InferrerOptions & { readonly format: Exclude<TextFormat, "csv"> }) {
     this.#rows = new ObservedRows(options);
-    const splitter = createSplitter(options.format, {
-      row: (bytes, start, end) => this.#row(bytes, start, end),
-      oversized: () => {},
-    });
+    const splitter = createSplitter(
+      { format: options.format },
+      {
+        row: (bytes, start, end) => this.#row(bytes, start, end),
+        oversized: () => {},
+      },
+    );
     this.#splitter = splitter;
     this.#text = new Utf8Reader({ sink: (utf8) => splitter.push(utf8), line: () => splitter.line });
   }

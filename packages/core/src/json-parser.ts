@@ -3,7 +3,7 @@
 import type { RecordBatch } from "./columns.js";
 import type { Reject } from "./errors.js";
 import { JsonRows } from "./json-rows.js";
-import { JsonSplitter, NdjsonSplitter } from "./json-splitter.js";
+import { JsonSplitter, NdjsonSplitter, type RowSink } from "./json-splitter.js";
 import type { Parser, TextParserOptions } from "./parser.js";
 import { MAX_ROW_BYTES, RowBatches, RowFault } from "./row-batches.js";
 import { Utf8Reader } from "./text-encoding.js";
@@ -34,12 +34,16 @@ class JsonParser implements Parser<Uint8Array> {
   constructor(options: TextParserOptions) {
     this.#batches = new RowBatches(options);
     const rows = new JsonRows(options, this.#batches);
-    const splitter = createSplitter(options.format, {
+    const splitter = createSplitter(options, {
       row: (bytes, start, end, line) => rows.row(bytes, start, end, line),
       oversized: (bytes, line) => this.#batches.refuse(tooLarge(), line, rawText(bytes, 0, bytes.length)),
     });
     this.#splitter = splitter;
-    this.#text = new Utf8Reader({ sink: (utf8) => splitter.push(utf8), line: () => splitter.line });
+    this.#text = new Utf8Reader({
+      offset: options.part?.offset,
+      sink: (utf8) => splitter.push(utf8),
+      line: () => splitter.line,
+    });
   }
 
   push(input: Uint8Array): void {
@@ -71,10 +75,10 @@ class JsonParser implements Parser<Uint8Array> {
 
 /** The splitter of a format. */
 export function createSplitter(
-  format: TextParserOptions["format"],
-  sink: ConstructorParameters<typeof JsonSplitter>[0],
+  { format, part }: Pick<TextParserOptions, "format" | "part">,
+  sink: RowSink,
 ): NdjsonSplitter | JsonSplitter {
-  return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink);
+  return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink, part);
 }
 
 /** The fault of a row whose text is not kept. */

@@ -1,6 +1,7 @@
 /** A stream of JSON text → its rows, over chunks of any split. */
 
 import { InvalidInputError } from "./errors.js";
+import type { TextPart } from "./parser.js";
 import { MAX_ROW_BYTES } from "./row-batches.js";
 
 /** How rows follow one another: a line each, with commas between them, or with nothing but blanks. */
@@ -79,8 +80,12 @@ export class NdjsonSplitter {
   /** Bytes of the input before the current chunk. */
   #offset = 0;
 
-  constructor(sink: RowSink) {
+  constructor(sink: RowSink, part?: TextPart) {
     this.#sink = sink;
+    if (!part) return;
+    this.#line = part.line;
+    this.#offset = part.offset;
+    this.#undecided = false;
   }
 
   /** 1-based line that was reached. */

@@ -42,6 +42,12 @@ interface Chunk {
   offsetIndex?: { readonly offset: number; readonly length: number };
 }
 
+/** A row group apart from its file, which any encoder of the same schema and options takes. Plain data, to be sent to other threads. */
+export interface EncodedRowGroup {
+  readonly rows: number;
+  readonly chunks: readonly ColumnChunk[];
+}
+
 interface RowGroup {
   readonly rows: number;
   readonly chunks: readonly Chunk[];
@@ -92,30 +98,44 @@ export class ParquetEncoder {
    * @throws InvalidInputError `null_in_required`
    */
   writeRowGroup(batch: RecordBatch): Uint8Array[] {
-    this.#checkOpen();
+    return this.addRowGroup(this.encodeRowGroup(batch));
+  }
+
+  /**
+   * Encodes a batch as a row group that may go into this file or another of the same schema and options.
+   * @throws SchemaError `batch_mismatch`
+   * @throws InvalidInputError `null_in_required`
+   */
+  encodeRowGroup(batch: RecordBatch): EncodedRowGroup {
     const { fields } = this.#schema;
     if (batch.columns.length !== fields.length) {
       throw new SchemaError("batch_mismatch", `the batch has ${batch.columns.length} columns, not ${fields.length}`);
     }
-    if (batch.length === 0) return [];
-    // Everything that can fail comes before the first change of state.
-    const encoded: ColumnChunk[] = [];
+    const chunks: ColumnChunk[] = [];
+    if (batch.length === 0) return { rows: 0, chunks };
     fields.forEach((field, i) => {
       walkLeaves(field, batch.columns[i]!, batch.length, (entries) => {
-        encoded.push(this.#chunks.encode(this.#leaves[encoded.length]!, entries));
+        chunks.push(this.#chunks.encode(this.#leaves[chunks.length]!, entries));
       });
     });
+    return { rows: batch.length, chunks };
+  }
+
+  /** Adds a row group as the next of the file; one without rows gives nothing. */
+  addRowGroup(group: EncodedRowGroup): Uint8Array[] {
+    this.#checkOpen();
+    if (group.rows === 0) return [];
     const parts = this.#start();
-    const chunks = encoded.map((chunk, i): Chunk => {
+    const chunks = group.chunks.map((chunk, i): Chunk => {
       this.#columns[i]!.add(chunk);
       const offset = this.#bytesWritten;
       parts.push(...chunk.parts);
       this.#bytesWritten += chunk.compressedBytes;
       // The bytes belong to the caller now.
-      return { chunk: { ...chunk, parts: [] }, offset };
+      return { chunk: { ...chunk, leaf: this.#leaves[i]!, parts: [] }, offset };
     });
-    this.#rowGroups.push({ rows: batch.length, chunks });
-    this.#rows += batch.length;
+    this.#rowGroups.push({ rows: group.rows, chunks });
+    this.#rows += group.rows;
     return parts;
   }
 

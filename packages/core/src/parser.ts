@@ -43,6 +43,18 @@ export interface ParserOptions {
 export interface TextParserOptions extends ParserOptions {
   readonly format: TextFormat;
   readonly csv?: CsvOptions;
+  /** The input is not the first part of its text. NDJSON, and CSV whose options give delimiter and header; in UTF-8. */
+  readonly part?: TextPart;
+}
+
+/**
+ * Where a later part of a text begins: at a row, of which the line and the byte offset are those in the whole text. It
+ * has no byte-order mark, and is no JSON array even if its first row is one.
+ */
+export interface TextPart {
+  /** 1-based. */
+  readonly line: number;
+  readonly offset: number;
 }
 
 /**

@@ -14,7 +14,7 @@ export const MAX_DEPTH = 100;
 
 export const DEFAULT_BATCH_ROWS = 100_000;
 export const DEFAULT_BATCH_BYTES: number = 32 * 1024 * 1024;
-const DEFAULT_MAX_REJECTS = 10_000;
+export const DEFAULT_MAX_REJECTS = 10_000;
 
 /** Rows named in an error. */
 const NAMED_ROWS = 20;
@@ -59,6 +59,20 @@ export class PendingFault {
   raise(): void {
     if (this.#fault) throw this.#fault;
   }
+}
+
+/** The error for more rejects than are allowed; the last of `rejects` is the one too many. */
+export function tooManyRejects(rejects: readonly Reject[], maxRejects: number): InvalidInputError {
+  const rows = rejects
+    .slice(0, Math.min(NAMED_ROWS, maxRejects))
+    .map(({ line, code, reason }): RowProblem => ({ line, code, reason }));
+  const { line, reason } = rejects[0]!;
+  return new InvalidInputError(
+    "too_many_rejects",
+    `more than ${maxRejects} rows cannot be taken; the first is line ${line}: ${reason}. ` +
+      "Fix the input, or raise maxRejects.",
+    { rows },
+  );
 }
 
 /** Collects one row after the other: fill {@link columns}, then {@link accept} or {@link refuse}. */
@@ -123,18 +137,8 @@ export class RowBatches {
     const policy = fault.about === "field" ? unknownFields : fault.about === "value" ? valueMisfits : "reject";
     if (policy === "misfit") throw new SchemaMisfit(line, fault.reason);
     this.rollBack();
-    if (this.rejects.length >= this.#maxRejects) {
-      const rows = this.rejects
-        .slice(0, NAMED_ROWS)
-        .map(({ line, code, reason }): RowProblem => ({ line, code, reason }));
-      throw new InvalidInputError(
-        "too_many_rejects",
-        `more than ${this.#maxRejects} rows cannot be taken; the first is line ${rows[0]?.line ?? line}: ` +
-          `${rows[0]?.reason ?? fault.reason}. Fix the input, or raise maxRejects.`,
-        { rows },
-      );
-    }
     this.rejects.push({ line, code: fault.code, reason: fault.reason, raw });
+    if (this.rejects.length > this.#maxRejects) throw tooManyRejects(this.rejects, this.#maxRejects);
   }
 
   /** Removes what the row being read has left in the columns. */
