@@ -7,6 +7,7 @@ export { canonicalJson, canonicalRow } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
+export { type CsvHead, readCsvHead } from "./csv-input.js";
 export { engineReady } from "./engine.js";
 export * from "./errors.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
@@ -14,7 +15,13 @@ export { createRowInferrer } from "./infer-rows.js";
 export { schemaFromJsonSchema } from "./json-schema.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type MergeOptions, mergeSchema } from "./merge.js";
-export { type EncodedParquet, encodeParquet, ParquetEncoder, type ParquetOptions } from "./parquet-encoder.js";
+export {
+  type EncodedParquet,
+  type EncodedRowGroup,
+  encodeParquet,
+  ParquetEncoder,
+  type ParquetOptions,
+} from "./parquet-encoder.js";
 export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
 export type {
   CsvOptions,
@@ -24,10 +31,12 @@ export type {
   ParserOptions,
   TextFormat,
   TextParserOptions,
+  TextPart,
 } from "./parser.js";
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
 export { partitionPath, tableFolder } from "./partition-path.js";
+export { DEFAULT_MAX_REJECTS, tooManyRejects } from "./row-batches.js";
 export { createRowParser, RefusedRow } from "./rows.js";
 export * from "./schema.js";
 export * from "./schema-builder.js";
