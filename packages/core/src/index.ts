@@ -10,6 +10,7 @@ export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from ".
 export { type CsvHead, readCsvHead } from "./csv-input.js";
 export { engineReady } from "./engine.js";
 export * from "./errors.js";
+export { type EncodedEvents, type EventsOptions, encodeEvents } from "./events.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
 export { createRowInferrer } from "./infer-rows.js";
 export { schemaFromJsonSchema } from "./json-schema.js";
