@@ -413,14 +413,7 @@ describe("Ctrl-C", () => {
     const lake = newLake();
     const stdin = new Readable({ read() {} });
     stdin.push('{"a":1}\n');
-    let asked = 0;
-    const outcome = await eider(["append", lake, "t", "-"], {
-      stdin,
-      interactive: true,
-      onStderr: (_, interrupt) => {
-        if (asked++ === 0) setTimeout(interrupt, 50);
-      },
-    });
+    const outcome = await eider(["append", lake, "t", "-"], { stdin, interruptAfterMs: 50 });
     expect(outcome).toMatchObject({ code: 130, stdout: "" });
     expect((await eiderOk(["tables", lake, "--json"])).stdout).toBe("[]\n");
   });

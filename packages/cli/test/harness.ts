@@ -31,6 +31,8 @@ export interface Stand {
   readonly columns?: number;
   /** Standard input and error are a terminal. */
   readonly interactive?: boolean;
+  /** Ctrl-C after so many milliseconds. */
+  readonly interruptAfterMs?: number;
   /** What is written to standard error, as it comes; `interrupt` is Ctrl-C. */
   readonly onStderr?: (text: string, interrupt: () => void) => void;
 }
@@ -58,10 +60,11 @@ class Screen extends Writable {
 /** Runs `eider …args` in this process. */
 export async function eider(args: readonly string[], stand: Stand = {}): Promise<Outcome> {
   const signals = new EventEmitter();
-  const { stdin = "", interactive = false, columns, onStderr } = stand;
+  const { stdin = "", interactive = false, columns, interruptAfterMs, onStderr } = stand;
   const stdout = new Screen(columns !== undefined, columns);
   const stderr = new Screen(interactive, undefined, (text) => onStderr?.(text, () => void signals.emit("SIGINT")));
   const input = stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]);
+  if (interruptAfterMs !== undefined) setTimeout(() => signals.emit("SIGINT"), interruptAfterMs);
   const code = await run(args, {
     stdin: Object.assign(input, { isTTY: interactive }),
     stdout: stdout as Writable & { isTTY: boolean; columns: number },

@@ -129,22 +129,15 @@ describe.each(["SIGINT", "SIGTERM"] as const)("%s during a large append", (signa
   });
 });
 
-it("Ctrl-C stops a query that computes", async () => {
-  const { child, ended } = startEider(
-    [
-      "sql",
-      "lake",
-      "SELECT 1 AS first UNION ALL SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11",
-      "--format",
-      "ndjson",
-    ],
-    folder,
-  );
-  // Computing takes hours; the signal is sent once DuckDB is at work, and again until it is heard.
-  const timer = setTimeout(() => child.kill("SIGINT"), 1500);
-  const outcome = await ended;
-  clearTimeout(timer);
-  expect(outcome).toMatchObject({ code: 130, stderr: "interrupted\n" });
+it("SIGINT ends a query in the middle of its rows", async () => {
+  const query = "SELECT range AS n FROM range(100000000000)";
+  const { child, ended } = startEider(["sql", "lake", query, "--format", "ndjson"], folder);
+  child.stdout.once("data", () => child.kill("SIGINT"));
+  expect(await ended).toMatchObject({
+    code: 130,
+    stdout: expect.stringMatching(/^\{"n":0\}\n/),
+    stderr: "interrupted\n",
+  });
 });
 
 it("loads DuckDB only for SQL", async () => {

@@ -319,6 +319,12 @@ describe("the query", () => {
     expect(await sql("SELECT count(*) AS n FROM t", "--format", "ndjson")).toBe('{"n":4}\n');
   });
 
+  it("that computes for hours stops at Ctrl-C", async () => {
+    const query = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range % 7 = b.range % 11";
+    const outcome = await eider(["sql", lake, query], { interruptAfterMs: 300 });
+    expect(outcome).toMatchObject({ code: 130, stdout: "", stderr: "interrupted\n" });
+  });
+
   it("that fails midway has printed no end", async () => {
     const outcome = await eider(["sql", lake, "SELECT error('no') FROM t", "--format", "json"]);
     expect(outcome.code).toBe(1);
