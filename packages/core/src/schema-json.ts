@@ -1,7 +1,7 @@
 /** Schemas as JSON, from anywhere: every step is checked, and a failure names the place. */
 
 import { SchemaError } from "./errors.js";
-import { type DataType, type Field, formatType, MAX_TYPE_DEPTH, parseType, type Schema, toSchema } from "./schema.js";
+import { type DataType, type Field, MAX_TYPE_DEPTH, parseType, type Schema, toSchema } from "./schema.js";
 
 /** Parquet's field ids are 32-bit integers. */
 const MAX_FIELD_ID = 0x7fff_ffff;
@@ -109,7 +109,7 @@ function readType(json: unknown, path: string, depth: number): DataType {
   checkKeys(object, ["kind"], path);
   if (typeof kind !== "string") return fail(`${path}.kind`, "is not a text");
   const type = parseType(kind);
-  return formatType(type) === kind ? type : fail(`${path}.kind`, "is not the name of a type");
+  return type.kind === kind ? type : fail(`${path}.kind`, "is not the name of a type");
 }
 
 function checkIds(fields: readonly Field[], seen: Set<number>): void {
