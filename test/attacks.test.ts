@@ -58,3 +58,21 @@ describe("names that SQL cannot say", () => {
     expect(await lake.sql("SELECT a FROM _eider")).toEqual([{ a: 1n }]);
   });
 });
+
+it("columns that a table lacks are counted when they are ignored, from Arrow and from Parquet", async () => {
+  await using lake = await Lake.open("memory:");
+  const table = lake.table("t");
+  await table.append([{ a: 1, s: { x: 1 } }]);
+  await lake.table("wide").append([
+    { a: 2, s: { x: 2, y: 3 }, b: "x" },
+    { a: 3, s: { x: 4 }, b: "y" },
+  ]);
+  const arrow = await lake.sql("SELECT * FROM wide").arrow();
+  const ignored = { b: 2, "s.y": 1 };
+  expect((await table.append(arrow, { schemaMode: "ignore" })).ignoredFields).toEqual(ignored);
+  const folder = temporaryFolder();
+  await lake.sql(`COPY (SELECT * FROM wide) TO '${folder}/wide.parquet'`);
+  const file = await table.append({ file: `${folder}/wide.parquet` }, { schemaMode: "ignore" });
+  expect(file.ignoredFields).toEqual(ignored);
+  expect(await lake.sql("SELECT sum(a) AS a, sum(s.x) AS x FROM t")).toEqual([{ a: 11n, x: 13n }]);
+});

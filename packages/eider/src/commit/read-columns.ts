@@ -5,9 +5,12 @@ import {
   alignBatch,
   assignFieldIds,
   batchRows,
+  type Column,
+  type Field,
   fromArrow,
   InvalidInputError,
   mergeSchema,
+  nameKey,
   type RecordBatch,
   type Reject,
   readArrowIPC,
@@ -61,6 +64,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
   const counters = newCounters();
   const fail = (options.append.onReject ?? "fail") === "fail";
   const maxRejects = options.append.maxRejects ?? 10_000;
+  const ignoredFields = new Map<string, number>();
   let read = 0;
   for await (const batch of paced(input.batches(), options.append.signal)) {
     const aligned = alignBatch(batch, schema);
@@ -69,6 +73,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
     if (rejects.length > maxRejects) {
       throw new InvalidInputError("too_many_rejects", `more than ${maxRejects} rows cannot be taken`);
     }
+    countIgnored(batch.schema.fields, batch.columns, schema.fields, "", ignoredFields);
     read += batch.length;
     await sink.add(aligned.batch);
     counters.rows += aligned.batch.length;
@@ -76,7 +81,27 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
     options.onCounters(counters);
   }
   if (fail && rejects.length > 0) failRows(rejects, false);
-  return { schema, contentHash: input.contentHash(), rows: counters.rows, rejects, ignoredFields: new Map() };
+  return { schema, contentHash: input.contentHash(), rows: counters.rows, rejects, ignoredFields };
+}
+
+/** Counts the values of columns, and of fields of structs, that the table lacks. */
+function countIgnored(
+  fields: readonly Field[],
+  columns: readonly Column[],
+  known: readonly Field[],
+  path: string,
+  counts: Map<string, number>,
+): void {
+  const places = new Map(known.map((field) => [nameKey(field.name), field]));
+  for (const [i, { name, type }] of fields.entries()) {
+    const column = columns[i]!;
+    const place = path + name;
+    const target = places.get(nameKey(name));
+    if (!target) counts.set(place, (counts.get(place) ?? 0) + column.length - column.nullCount);
+    else if (type.kind === "struct" && target.type.kind === "struct") {
+      countIgnored(type.fields, column.children, target.type.fields, `${place}.`, counts);
+    }
+  }
 }
 
 function arrowObject(source: ArrowLike): ColumnInput {
