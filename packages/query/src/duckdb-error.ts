@@ -62,6 +62,11 @@ export interface ErrorContext {
 /** Databases of sessions, which the user knows nothing of; see `session.ts`. */
 const SESSION_DATABASE = /"?_eider_\d+(_at_\d+)?"?\./g;
 
+/** As for ``sql`SELECT * FROM ${name}` ``. */
+const PARAMETER_IN_PLACE = /^syntax error at or near "(\$\w+|\?)"$/;
+const PARAMETER_HINT =
+  "a parameter stands for a value, never for the name of a table or column; some places take one in parentheses only, as INTERVAL (…) DAY";
+
 /** The error for the user. Errors about files come out as `sql_error`: see `LocalFiles.findFault`. */
 export function toQueryError(error: DuckDBError, context: ErrorContext, cause: unknown): EiderError {
   const position = error.position === undefined ? undefined : context.positionOf(error.position);
@@ -74,7 +79,7 @@ export function toQueryError(error: DuckDBError, context: ErrorContext, cause: u
     });
   switch (error.type) {
     case "Parser":
-      return make("syntax_error", message);
+      return make("syntax_error", PARAMETER_IN_PLACE.test(message) ? `${message}: ${PARAMETER_HINT}` : message);
     case "Catalog":
       return missingEntry(error, message, context, make);
     case "Binder": {

@@ -33,6 +33,18 @@ export class EngineQuery<R> implements Query<R> {
     return this.#all().then(onFulfilled, onRejected);
   }
 
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<R[] | B> {
+    return this.#all().catch(onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<R[]> {
+    return this.#all().finally(onFinally);
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Query";
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<R> {
     return new RowIterator(this.#rowBatches());
   }

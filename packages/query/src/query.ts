@@ -48,10 +48,11 @@ export interface QueryStats {
 }
 
 /**
- * A query that runs when it is awaited or iterated, once per use. `for await` streams rows with backpressure; a stream
- * that fails midway throws, it never ends as if complete.
+ * A query that runs when it is awaited or iterated, once per use, and not before. It can be returned and passed on as a
+ * promise of all its rows. `for await` streams rows with backpressure; a stream that fails midway throws, it never ends as
+ * if complete.
  */
-export interface Query<R = Record<string, unknown>> extends PromiseLike<R[]>, AsyncIterable<R> {
+export interface Query<R = Record<string, unknown>> extends Promise<R[]>, AsyncIterable<R> {
   /** The first row, or undefined. */
   first(): Promise<R | undefined>;
   columns(): Promise<QueryColumn[]>;

@@ -60,6 +60,17 @@ describe("errors in SQL", () => {
     expect(error.message).not.toMatch(/_eider/);
   });
 
+  test.each([
+    ["SELECT * FROM $1", ["events"], 14],
+    ["SELECT now() - INTERVAL ? DAY", [3], 24],
+  ])("%s: where no parameter can stand, the message says what one is", async (sql, params, position) => {
+    const error = await failure(sql, params);
+    expect(error).toMatchObject({ code: "syntax_error", position });
+    expect(error.message).toMatch(
+      /^syntax error at or near "(\$1|\?)": a parameter stands for a value, never for the name/,
+    );
+  });
+
   test("a position is that in the user's text where AT was rewritten", async () => {
     const sql = "SELECT e.id, nope FROM events e AT (VERSION => 3) WHERE e.id = $1";
     expect(await failure(sql, [1])).toMatchObject({ code: "unknown_column", position: 13 });
