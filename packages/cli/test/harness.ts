@@ -84,7 +84,7 @@ export async function eiderOk(args: readonly string[], stand: Stand = {}): Promi
 }
 
 /** The command as it is installed. */
-export const command: string = fileURLToPath(new URL("../bin/eider.js", import.meta.url));
+const command: string = fileURLToPath(new URL("../bin/eider.js", import.meta.url));
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
