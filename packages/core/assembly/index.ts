@@ -1,5 +1,6 @@
 /** The engine: the hot loops of the package as one WebAssembly module. TypeScript's side of it is `engine.ts`. */
 
+export * from "./encode/index";
 export { setPowers } from "./float";
 export { addBytes, configure, isFull, linesRead, readRows, startBatch } from "./json";
 export { addSpelling, missed, missedKeyEnd, missedKeyStart } from "./keys";

@@ -70,7 +70,7 @@ async function compile(): Promise<void> {
 }
 
 /** The compiled module; undefined where there is none (yet). */
-function engineModule(): WebAssembly.Module | undefined {
+export function engineModule(): WebAssembly.Module | undefined {
   if (compiled === undefined) {
     if (typeof WebAssembly !== "object") compiled = null;
     else {

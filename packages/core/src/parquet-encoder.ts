@@ -1,11 +1,12 @@
 /** Record batches to a Parquet file, row group by row group. Format: apache/parquet-format 2.x with version 1 pages. */
 
 import type { RecordBatch } from "./columns.js";
-import { type Compression, compressionCodec, DEFAULT_ZSTD_LEVEL } from "./compression.js";
+import { type Compression, compressionCodec } from "./compression.js";
 import { SchemaError } from "./errors.js";
 import { ByteBuffer } from "./parquet-buffer.js";
 import { Encoding, MAGIC, PageType } from "./parquet-format.js";
 import { walkLeaves } from "./parquet-levels.js";
+import { EncodeMemory } from "./parquet-memory.js";
 import { ChunkEncoder, type ColumnChunk } from "./parquet-pages.js";
 import { type ParquetLeaf, parquetLeaves, writeSchema } from "./parquet-schema.js";
 import { ColumnAccount, plainBound, writeColumnIndex, writeOffsetIndex } from "./parquet-statistics.js";
@@ -16,7 +17,7 @@ import type { ColumnStatistics } from "./statistics.js";
 export interface ParquetOptions {
   /** Default `zstd`. A column chunk that would not shrink is stored uncompressed all the same. */
   readonly compression?: Compression;
-  /** zstd only, 1 to 22. Default 1. */
+  /** zstd: 1 to 22, default 1. gzip: 0 to 9, default 6. brotli: 0 to 11, default 4. */
   readonly compressionLevel?: number;
   /** Rows in a page. Default 20,000; fewer where values are large. */
   readonly pageRows?: number;
@@ -76,7 +77,7 @@ export class ParquetEncoder {
     this.#options = options;
     this.#columns = this.#leaves.map((leaf) => new ColumnAccount(leaf));
     this.#chunks = new ChunkEncoder({
-      codec: compressionCodec(options.compression ?? "zstd", options.compressionLevel ?? DEFAULT_ZSTD_LEVEL),
+      codec: compressionCodec(options.compression ?? "zstd", options.compressionLevel),
       pageRows: atLeastOne("pageRows", options.pageRows ?? 20_000),
       dictionary: options.dictionary !== false,
       truncateBytes: atLeastOne("statisticsTruncateBytes", options.statisticsTruncateBytes ?? 64),
@@ -113,9 +114,11 @@ export class ParquetEncoder {
     }
     const chunks: ColumnChunk[] = [];
     if (batch.length === 0) return { rows: 0, chunks };
-    fields.forEach((field, i) => {
-      walkLeaves(field, batch.columns[i]!, batch.length, (entries) => {
-        chunks.push(this.#chunks.encode(this.#leaves[chunks.length]!, entries));
+    EncodeMemory.use((memory) => {
+      fields.forEach((field, i) => {
+        walkLeaves(memory, field, batch.columns[i]!, batch.length, (entries) => {
+          chunks.push(this.#chunks.encode(memory, this.#leaves[chunks.length]!, entries));
+        });
       });
     });
     return { rows: batch.length, chunks };

@@ -3,74 +3,169 @@
  * One walk over a batch's columns gives every leaf its levels and the positions of the values that are there.
  */
 
+import { bitmapBytes } from "./bitmap.js";
 import type { Column } from "./columns.js";
 import { InvalidInputError, SchemaError } from "./errors.js";
+import type { EncodeMemory } from "./parquet-memory.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
 import { childFields, type Field, formatType } from "./schema.js";
 
-/** A leaf's entries in one row group: one for each value, and one wherever a null or an empty list ends the path. */
+/**
+ * A leaf's entries in one row group: one for each value, and one wherever a null or an empty list ends the path. Arrays
+ * are addresses in the encoder's memory.
+ */
 export interface LeafEntries {
   readonly column: Column;
   /** Entries, values and ends alike: Parquet's `num_values`. */
   readonly count: number;
-  /** Undefined where every entry is a value. */
-  readonly definition: Uint8Array | undefined;
-  /** Undefined where every entry starts a row. */
-  readonly repetition: Uint8Array | undefined;
-  /** Indexes into `column` of the values, ascending. Undefined where that is 0, 1, … `column.length - 1`. */
-  readonly positions: Int32Array | undefined;
+  /** A byte each; 0 where every entry is a value. */
+  readonly definition: number;
+  /** A byte each; 0 where every entry starts a row. */
+  readonly repetition: number;
+  /** 32-bit indexes into `column` of the values, ascending; 0 where that is 0, 1, … `column.length - 1`. */
+  readonly positions: number;
   readonly values: number;
 }
 
-/** Entries on the way down. `index` points into the current column; −1 where the path has ended. */
+/** Entries on the way down. */
 interface State {
   readonly count: number;
-  /** Undefined where each entry has reached `level`. */
-  readonly definition: Uint8Array | undefined;
+  /** A byte each; 0 where each entry has reached `level`. */
+  readonly definition: number;
   readonly level: number;
-  readonly repetition: Uint8Array | undefined;
-  /** Undefined where entry i is value i of the column. */
-  readonly index: Int32Array | undefined;
+  readonly repetition: number;
+  /** 32 bits each: which value of the current column, −1 where the path has ended. 0 where entry i is value i. */
+  readonly index: number;
   readonly repetitionLevel: number;
 }
 
 /**
- * Calls `each` for every leaf below a top-level field, in the order of `parquetLeaves`.
+ * Calls `each` for every leaf below a top-level field, in the order of `parquetLeaves`. What it gets is valid until it
+ * returns.
  * @throws SchemaError `batch_mismatch` if a column does not have the field's type
  * @throws InvalidInputError `null_in_required` if a required field holds a null
  */
-export function walkLeaves(field: Field, column: Column, rows: number, each: (entries: LeafEntries) => void): void {
-  const top: State = {
-    count: rows,
-    definition: undefined,
-    level: 0,
-    repetition: undefined,
-    index: undefined,
-    repetitionLevel: 0,
-  };
-  walk(field, column, top, each);
+export function walkLeaves(
+  memory: EncodeMemory,
+  field: Field,
+  column: Column,
+  rows: number,
+  each: (entries: LeafEntries) => void,
+): void {
+  const top: State = { count: rows, definition: 0, level: 0, repetition: 0, index: 0, repetitionLevel: 0 };
+  new Walk(memory, each).step(field, column, top);
 }
 
-function walk(field: Field, column: Column, above: State, each: (entries: LeafEntries) => void): void {
-  checkType(field, column);
-  const state = enter(field, column, above);
-  switch (field.type.kind) {
-    case "struct":
-      field.type.fields.forEach((child, i) => {
-        walk(child, column.children[i]!, state, each);
-      });
-      break;
-    case "list":
-      walk(field.type.element, column.children[0]!, repeat(column, state), each);
-      break;
-    case "map": {
-      const entries = repeat(column, state);
-      walk(field.type.key, column.children[0]!, entries, each);
-      walk(field.type.value, column.children[1]!, entries, each);
-      break;
+class Walk {
+  readonly #memory: EncodeMemory;
+  readonly #each: (entries: LeafEntries) => void;
+
+  constructor(memory: EncodeMemory, each: (entries: LeafEntries) => void) {
+    this.#memory = memory;
+    this.#each = each;
+  }
+
+  step(field: Field, column: Column, above: State): void {
+    checkType(field, column);
+    const mark = this.#memory.mark();
+    switch (field.type.kind) {
+      case "struct": {
+        const state = this.#enter(field, column, above);
+        field.type.fields.forEach((child, i) => {
+          this.step(child, column.children[i]!, state);
+        });
+        break;
+      }
+      case "list": {
+        const state = this.#repeat(column, this.#enter(field, column, above));
+        this.step(field.type.element, column.children[0]!, state);
+        break;
+      }
+      case "map": {
+        const state = this.#repeat(column, this.#enter(field, column, above));
+        this.step(field.type.key, column.children[0]!, state);
+        this.step(field.type.value, column.children[1]!, state);
+        break;
+      }
+      default:
+        this.#each(this.#leaf(field, column, above));
     }
-    default:
-      each(finish(column, state));
+    this.#memory.release(mark);
+  }
+
+  /** Steps onto a column: a nullable one adds a definition level, and ends the path where it is null. */
+  #enter(field: Field, column: Column, above: State): State {
+    const { loops } = this.#memory;
+    const { count, index } = above;
+    const validity = this.#validity(field, column, above);
+    if (!field.nullable) return above;
+    const level = above.level + 1;
+    if (above.definition === 0 && validity === 0) return { ...above, level };
+    const definition = this.#memory.take(count);
+    const next = this.#memory.take(4 * count);
+    loops.enterNullable(count, above.level, above.definition, index, validity, definition, next);
+    return { ...above, level, definition, index: validity === 0 ? index : next };
+  }
+
+  /** The validity bits, 0 where there are no nulls. */
+  #validity(field: Field, { length, nullCount, validity }: Column, { count, index }: State): number {
+    if (index === 0 && length !== count) throw mismatch(field, `has ${length} values, not ${count}`);
+    if (nullCount === 0 || validity === undefined) return 0;
+    const bits = this.#memory.copyIn(validity, bitmapBytes(length));
+    if (!field.nullable && this.#memory.loops.hasNull(count, index, bits) !== 0) throw nullInRequired(field);
+    return bits;
+  }
+
+  /** Steps into a list or map: each of its elements becomes an entry; an empty one keeps its entry, one level short. */
+  #repeat(column: Column, above: State): State {
+    const { loops } = this.#memory;
+    const offsets = this.#memory.copyIn(column.offsets!, 4 * (column.length + 1));
+    // Each element is an entry, and so is each list without any.
+    const most = above.count + column.offsets![column.length]!;
+    const definition = this.#memory.take(most);
+    const repetition = this.#memory.take(most);
+    const index = this.#memory.take(4 * most);
+    const repetitionLevel = above.repetitionLevel + 1;
+    const count = loops.enterRepeated(
+      above.count,
+      above.level,
+      repetitionLevel,
+      above.definition,
+      above.repetition,
+      above.index,
+      offsets,
+      definition,
+      repetition,
+      index,
+    );
+    return { count, definition, level: above.level + 1, repetition, index, repetitionLevel };
+  }
+
+  #leaf(field: Field, column: Column, above: State): LeafEntries {
+    const { loops } = this.#memory;
+    const { count, repetition } = above;
+    if (above.index === 0) {
+      const validity = this.#validity(field, column, above);
+      if (validity === 0 || !field.nullable) {
+        return { column, count, definition: 0, repetition, positions: 0, values: count };
+      }
+      const definition = this.#memory.take(count);
+      const positions = this.#memory.take(4 * count);
+      const values = loops.enterFlat(count, above.level, validity, definition, positions);
+      return { column, count, definition, repetition, positions, values };
+    }
+    const { definition, index } = this.#enter(field, column, above);
+    const positions = this.#memory.take(4 * count);
+    const values = loops.keepPositions(count, index, positions);
+    const last = values === 0 ? -1 : this.#memory.int32(positions + 4 * (values - 1));
+    return {
+      column,
+      count,
+      definition: values === count ? 0 : definition,
+      repetition,
+      positions: values === column.length && last === values - 1 ? 0 : positions,
+      values,
+    };
   }
 }
 
@@ -89,118 +184,12 @@ function mismatch(field: Field, reason: string): SchemaError {
   });
 }
 
-/** Steps onto a column: a nullable one adds a definition level, and ends the path where it is null. */
-function enter(field: Field, column: Column, above: State): State {
-  const { count, index } = above;
-  if (index === undefined && column.length !== count)
-    throw mismatch(field, `has ${column.length} values, not ${count}`);
-  const { validity } = column;
-  const nulls = column.nullCount > 0 && validity !== undefined;
-  if (!field.nullable) {
-    if (nulls) checkRequired(field, column, above);
-    return above;
-  }
-  const level = above.level + 1;
-  if (above.definition === undefined && !nulls) return { ...above, level };
-  const definition = new Uint8Array(count);
-  const reached = above.definition === undefined ? undefined : above.definition;
-  if (!nulls) {
-    // Only the entries that came this far get the level.
-    for (let i = 0; i < count; i++) definition[i] = index![i]! < 0 ? reached![i]! : level;
-    return { ...above, level, definition };
-  }
-  const next = new Int32Array(count);
-  for (let i = 0; i < count; i++) {
-    const at = index === undefined ? i : index[i]!;
-    if (at < 0) {
-      next[i] = -1;
-      definition[i] = reached![i]!;
-    } else if ((validity[at >> 3]! >> (at & 7)) & 1) {
-      next[i] = at;
-      definition[i] = level;
-    } else {
-      next[i] = -1;
-      definition[i] = above.level;
-    }
-  }
-  return { ...above, level, definition, index: next };
-}
-
-function checkRequired(field: Field, column: Column, above: State): void {
-  const { count, index } = above;
-  const validity = column.validity!;
-  for (let i = 0; i < count; i++) {
-    const at = index === undefined ? i : index[i]!;
-    if (at >= 0 && ((validity[at >> 3]! >> (at & 7)) & 1) === 0) {
-      throw new InvalidInputError(
-        "null_in_required",
-        `the column ${JSON.stringify(field.name)} is not nullable but holds a null; give it a value or make it nullable`,
-        { subject: field.name },
-      );
-    }
-  }
-}
-
-/** Steps into a list or map: each of its elements becomes an entry; an empty one keeps its entry, one level short. */
-function repeat(column: Column, above: State): State {
-  const offsets = column.offsets!;
-  const { index } = above;
-  let count = 0;
-  for (let i = 0; i < above.count; i++) {
-    const at = index === undefined ? i : index[i]!;
-    const size = at < 0 ? 0 : offsets[at + 1]! - offsets[at]!;
-    count += size === 0 ? 1 : size;
-  }
-  const level = above.level + 1;
-  const repetitionLevel = above.repetitionLevel + 1;
-  const definition = new Uint8Array(count);
-  const repetition = new Uint8Array(count);
-  const next = new Int32Array(count);
-  let to = 0;
-  for (let i = 0; i < above.count; i++) {
-    const at = index === undefined ? i : index[i]!;
-    const first = above.repetition === undefined ? 0 : above.repetition[i]!;
-    const start = at < 0 ? 0 : offsets[at]!;
-    const end = at < 0 ? 0 : offsets[at + 1]!;
-    repetition[to] = first;
-    if (start === end) {
-      definition[to] = above.definition === undefined ? above.level : above.definition[i]!;
-      next[to++] = -1;
-      continue;
-    }
-    definition[to] = level;
-    next[to++] = start;
-    for (let element = start + 1; element < end; element++) {
-      repetition[to] = repetitionLevel;
-      definition[to] = level;
-      next[to++] = element;
-    }
-  }
-  return { count, definition, level, repetition, index: next, repetitionLevel };
-}
-
-function finish(column: Column, state: State): LeafEntries {
-  const { count, index, repetition } = state;
-  if (index === undefined) {
-    return { column, count, definition: undefined, repetition, positions: undefined, values: count };
-  }
-  const positions = new Int32Array(count);
-  let values = 0;
-  for (let i = 0; i < count; i++) {
-    const at = index[i]!;
-    positions[values] = at;
-    // Overwritten by the next entry if the path ended here.
-    if (at >= 0) values++;
-  }
-  const dense = values === column.length && (values === 0 || positions[values - 1] === values - 1);
-  return {
-    column,
-    count,
-    definition: values === count ? undefined : state.definition,
-    repetition,
-    positions: dense ? undefined : positions.subarray(0, values),
-    values,
-  };
+function nullInRequired(field: Field): InvalidInputError {
+  return new InvalidInputError(
+    "null_in_required",
+    `the column ${JSON.stringify(field.name)} is not nullable but holds a null; give it a value or make it nullable`,
+    { subject: field.name },
+  );
 }
 
 /** Where pages begin: entry, value and row numbers, each with the totals at the end. */
@@ -210,10 +199,11 @@ export interface PageCuts {
   readonly rows: readonly number[];
 }
 
-/** Bytes of the first n values of a chunk: `offsets[n]`, or n times `width`. */
+/** Bytes of the first n values of a chunk: n times `width`, or what the array of 32 bits at `offsets` says. */
 export interface ValueSizes {
   readonly width: number;
-  readonly offsets: Int32Array | undefined;
+  /** 0 where there is a width. */
+  readonly offsets: number;
 }
 
 /**
@@ -221,63 +211,32 @@ export interface ValueSizes {
  * as the page index requires.
  */
 export function cutPages(
+  memory: EncodeMemory,
   leaf: ParquetLeaf,
-  chunk: LeafEntries,
-  sizes: ValueSizes,
+  { count, values, definition, repetition }: LeafEntries,
+  { offsets, width }: ValueSizes,
   pageRows: number,
   pageBytes: number,
 ): PageCuts {
-  const { count, definition, repetition } = chunk;
-  const { offsets, width } = sizes;
-  const entries = [0];
-  const values = [0];
-  const rows = [0];
-  let row = 0;
-  if (definition === undefined && repetition === undefined) {
-    // Rows, entries and values are the same: no need to look at each.
-    while (row < count) {
-      const rest = Math.min(count, row + pageRows);
-      const fit =
-        offsets === undefined ? row + Math.floor(pageBytes / width) : firstBeyond(offsets, row, rest, pageBytes);
-      row = Math.min(rest, Math.max(row + 1, fit));
-      if (row === count) break;
-      entries.push(row);
-      values.push(row);
-      rows.push(row);
-    }
-  }
-  let value = 0;
-  let pageRow = 0;
-  let limit = (offsets?.[0] ?? 0) + pageBytes;
-  for (let entry = row; entry < count; entry++) {
-    if (repetition === undefined || repetition[entry] === 0) {
-      const bytes = offsets === undefined ? value * width : offsets[value]!;
-      if (row > pageRow && (row - pageRow >= pageRows || bytes >= limit)) {
-        entries.push(entry);
-        values.push(value);
-        rows.push(row);
-        pageRow = row;
-        limit = bytes + pageBytes;
-      }
-      row++;
-    }
-    if (definition === undefined || definition[entry] === leaf.maxDefinition) value++;
-  }
-  entries.push(count);
-  values.push(chunk.values);
-  rows.push(row);
-  return { entries, values, rows };
-}
-
-/** The first n in `start + 1` … `end` with `bytes` or more from `start` to it, or `end`. */
-function firstBeyond(offsets: Int32Array, start: number, end: number, bytes: number): number {
-  const limit = offsets[start]! + bytes;
-  let low = start + 1;
-  let high = end;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (offsets[middle]! < limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  const mark = memory.mark();
+  // A page holds a row at least.
+  const at = memory.take(12 * (count + 1));
+  const rowLimit = Math.min(pageRows, 0x7fff_ffff);
+  const { maxDefinition } = leaf;
+  const cuts = memory.loops.cutPages(
+    count,
+    values,
+    definition,
+    repetition,
+    maxDefinition,
+    offsets,
+    width,
+    rowLimit,
+    pageBytes,
+    at,
+  );
+  const column = (place: number): number[] =>
+    Array.from({ length: cuts }, (_, i) => memory.int32(at + 12 * i + 4 * place));
+  memory.release(mark);
+  return { entries: column(0), values: column(1), rows: column(2) };
 }

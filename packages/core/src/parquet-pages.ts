@@ -1,16 +1,16 @@
 /** One column chunk: its values cut into pages, encoded, compressed, with the statistics of each page. */
 
 import { type Codec, UNCOMPRESSED } from "./compression.js";
-import { ByteBuffer, putUint32 } from "./parquet-buffer.js";
+import { ByteBuffer } from "./parquet-buffer.js";
 import { BytesValues } from "./parquet-bytes.js";
-import { Dictionary } from "./parquet-dictionary.js";
-import { bitWidth, writeHybrid } from "./parquet-encodings.js";
+import type { Dictionary } from "./parquet-dictionary.js";
 import { Encoding, PageType, PhysicalType } from "./parquet-format.js";
-import { cutPages, type LeafEntries, type PageCuts } from "./parquet-levels.js";
-import { BoolValues, PairValues, WordValues } from "./parquet-numbers.js";
+import { cutPages, type LeafEntries } from "./parquet-levels.js";
+import type { EncodeMemory } from "./parquet-memory.js";
+import { BoolValues, NumberValues } from "./parquet-numbers.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
 import { ThriftWriter } from "./parquet-thrift.js";
-import type { LeafValues } from "./parquet-values.js";
+import { encodedBytes, type LeafValues } from "./parquet-values.js";
 import { type Bounds, mergeBounds, NO_BOUNDS, truncateBounds } from "./statistics.js";
 
 export interface PageRecord {
@@ -53,54 +53,49 @@ const PAGE_BYTES = 1 << 20;
 /** Below this, a dictionary page costs more than it can save. */
 const DICTIONARY_MIN_BYTES = 128;
 
-/** Encodes column chunks, one after the other, with buffers that are kept. */
+/** Encodes column chunks, one after the other. */
 export class ChunkEncoder {
   readonly #options: PageOptions;
-  readonly #body = new ByteBuffer();
-  readonly #dictionaryBody = new ByteBuffer(0);
   readonly #header = new ThriftWriter(new ByteBuffer(128));
-  readonly #dictionary = new Dictionary();
-  #levels = new Int32Array(0);
 
   constructor(options: PageOptions) {
     this.#options = options;
   }
 
-  encode(leaf: ParquetLeaf, entries: LeafEntries): ColumnChunk {
-    const values = packValues(leaf, entries);
+  encode(memory: EncodeMemory, leaf: ParquetLeaf, entries: LeafEntries): ColumnChunk {
+    const values = packValues(memory, leaf, entries);
     const { encoding, dictionary } = this.#choose(values);
-    const cuts = cutPages(leaf, entries, values, this.#options.pageRows, PAGE_BYTES);
+    const cuts = cutPages(memory, leaf, entries, values, this.#options.pageRows, PAGE_BYTES);
+    const pages = new PageBodies(memory, leaf, entries, values, encoding, dictionary);
     const chunk = new ChunkBuilder(this.#header);
-
-    this.#dictionaryBody.clear();
-    if (dictionary !== undefined) values.writeDictionary(this.#dictionaryBody, dictionary);
     let codec = this.#options.codec;
     for (let page = 0; page + 1 < cuts.entries.length; page++) {
-      const pageEncoding = this.#writeBody(leaf, entries, values, cuts, page, encoding, dictionary);
-      const body = this.#body.view();
-      let compressed = codec.compress(body);
-      if (page === 0) {
-        // The codec is one for all pages of a chunk: left out where it does not shrink the first ones.
-        let packed = dictionary === undefined ? undefined : codec.compress(this.#dictionaryBody.view());
-        const size = compressed.length + (packed?.length ?? 0);
-        if (codec !== UNCOMPRESSED && size >= body.length + this.#dictionaryBody.length) {
-          codec = UNCOMPRESSED;
-          compressed = body.slice();
-          packed &&= this.#dictionaryBody.copy();
-        }
-        if (dictionary !== undefined && packed !== undefined) {
-          chunk.addDictionary(dictionary.size, this.#dictionaryBody.length, packed);
-        }
-      }
+      const mark = memory.mark();
       const start = cuts.values[page]!;
       const end = cuts.values[page + 1]!;
+      const body = pages.data(cuts.entries[page]!, cuts.entries[page + 1]!, start, end);
+      let compressed = codec.compress(memory, body.at, body.length);
+      if (page === 0) {
+        // The codec is one for all pages of a chunk: left out where it does not shrink the first ones.
+        const first = dictionary === undefined ? undefined : pages.dictionary(dictionary);
+        let packed = first && codec.compress(memory, first.at, first.length);
+        const size = compressed.length + (packed?.length ?? 0);
+        if (codec !== UNCOMPRESSED && size >= body.length + (first?.length ?? 0)) {
+          codec = UNCOMPRESSED;
+          compressed = memory.bytes(body.at, body.length);
+          packed = first && memory.bytes(first.at, first.length);
+        }
+        if (first !== undefined && packed !== undefined) chunk.addDictionary(dictionary!.size, first.length, packed);
+      }
       const bounds = truncateBounds(
         leaf.field.type,
         values.bounds(start, end, dictionary),
         this.#options.truncateBytes,
       );
       const count = cuts.entries[page + 1]! - cuts.entries[page]!;
-      chunk.addData(pageEncoding, count, count - (end - start), cuts.rows[page]!, bounds, body.length, compressed);
+      const nulls = count - (end - start);
+      chunk.addData(body.encoding, count, nulls, cuts.rows[page]!, bounds, body.length, compressed);
+      memory.release(mark);
     }
     return chunk.finish(leaf, codec.id);
   }
@@ -108,73 +103,112 @@ export class ChunkEncoder {
   #choose(values: LeafValues): { encoding: Encoding; dictionary: Dictionary | undefined } {
     if (values.count === 0) return { encoding: Encoding.plain, dictionary: undefined };
     const { encoding, bytes } = values.direct();
-    if (this.#options.dictionary && bytes >= DICTIONARY_MIN_BYTES && values.buildDictionary(this.#dictionary)) {
-      const dictionary = this.#dictionary;
-      const size = dictionary.bytes + (values.count * bitWidth(dictionary.size - 1)) / 8;
-      if (size + DICTIONARY_MIN_BYTES / 2 < bytes) return { encoding: Encoding.rleDictionary, dictionary };
+    if (this.#options.dictionary && bytes >= DICTIONARY_MIN_BYTES) {
+      const dictionary = values.dictionary();
+      if (dictionary !== undefined) {
+        const size = dictionary.bytes + (values.count * bitWidth(dictionary.size - 1)) / 8;
+        if (size + DICTIONARY_MIN_BYTES / 2 < bytes) return { encoding: Encoding.rleDictionary, dictionary };
+      }
     }
     return { encoding, dictionary: undefined };
   }
+}
 
-  /** A version 1 page: repetition levels, definition levels, values. Every reader takes it. */
-  #writeBody(
+interface PageBody {
+  readonly at: number;
+  readonly length: number;
+}
+
+/** What pages of a chunk hold before they are compressed. */
+class PageBodies {
+  readonly #memory: EncodeMemory;
+  readonly #leaf: ParquetLeaf;
+  readonly #entries: LeafEntries;
+  readonly #values: LeafValues;
+  readonly #encoding: Encoding;
+  readonly #dictionary: Dictionary | undefined;
+
+  constructor(
+    memory: EncodeMemory,
     leaf: ParquetLeaf,
     entries: LeafEntries,
     values: LeafValues,
-    cuts: PageCuts,
-    page: number,
     encoding: Encoding,
     dictionary: Dictionary | undefined,
-  ): Encoding {
-    const out = this.#body;
-    out.clear();
-    const first = cuts.entries[page]!;
-    const last = cuts.entries[page + 1]!;
-    if (leaf.maxRepetition > 0) this.#writeLevels(entries.repetition, 0, first, last, leaf.maxRepetition);
-    if (leaf.maxDefinition > 0) {
-      this.#writeLevels(entries.definition, leaf.maxDefinition, first, last, leaf.maxDefinition);
+  ) {
+    this.#memory = memory;
+    this.#leaf = leaf;
+    this.#entries = entries;
+    this.#values = values;
+    this.#encoding = encoding;
+    this.#dictionary = dictionary;
+  }
+
+  dictionary(dictionary: Dictionary): PageBody {
+    const at = this.#memory.take(dictionary.bytes);
+    return { at, length: this.#values.writeDictionary(at, dictionary) - at };
+  }
+
+  /** A version 1 page: repetition levels, definition levels, values. Every reader takes it. */
+  data(first: number, last: number, start: number, end: number): PageBody & { readonly encoding: Encoding } {
+    const { maxRepetition, maxDefinition } = this.#leaf;
+    const plain = this.#values.plainBytes(start, end);
+    const levels = hybridBytes(last - first, 8);
+    const indexes = hybridBytes(end - start, 24);
+    const at = this.#memory.take(2 * levels + Math.max(indexes, encodedBytes(end - start, plain)));
+    let out = at;
+    if (maxRepetition > 0) out = this.#writeLevels(out, this.#entries.repetition, 0, first, last, maxRepetition);
+    if (maxDefinition > 0) {
+      out = this.#writeLevels(out, this.#entries.definition, maxDefinition, first, last, maxDefinition);
     }
-    const start = cuts.values[page]!;
-    const end = cuts.values[page + 1]!;
-    if (dictionary !== undefined) {
-      const width = bitWidth(dictionary.size - 1);
-      out.byte(width);
-      writeHybrid(out, dictionary.codes, start, end, width);
-      return encoding;
+    let encoding = this.#encoding;
+    if (this.#dictionary !== undefined) {
+      const width = bitWidth(this.#dictionary.size - 1);
+      this.#memory.setByte(out, width);
+      out = this.#memory.loops.hybrid32(out + 1, this.#dictionary.codes, start, end, width);
+    } else if (start === end) {
+      // A page of nulls has no first value, which delta encodings begin with.
+      encoding = Encoding.plain;
+    } else {
+      out = this.#values.write(out, encoding, start, end);
     }
-    // A page of nulls has no first value, which delta encodings begin with.
-    if (start === end) return Encoding.plain;
-    values.write(out, encoding, start, end);
-    return encoding;
+    return { at, length: out - at, encoding };
   }
 
   /** Levels behind their length in bytes; absent levels are all `missing`. */
-  #writeLevels(levels: Uint8Array | undefined, missing: number, start: number, end: number, max: number): void {
-    const count = end - start;
-    if (this.#levels.length < count) this.#levels = new Int32Array(Math.max(count, 1024));
-    if (levels === undefined) this.#levels.fill(missing, 0, count);
-    else this.#levels.set(levels.subarray(start, end));
-    const out = this.#body;
-    const at = out.length;
-    out.uint32(0);
-    writeHybrid(out, this.#levels, 0, count, bitWidth(max));
-    putUint32(out.bytes, at, out.length - at - 4);
+  #writeLevels(out: number, levels: number, missing: number, start: number, end: number, max: number): number {
+    const { hybrid8, writeRun } = this.#memory.loops;
+    const from = out + 4;
+    const to =
+      levels === 0
+        ? writeRun(from, missing, end - start, bitWidth(max))
+        : hybrid8(from, levels, start, end, bitWidth(max));
+    this.#memory.setInt32(out, to - from);
+    return to;
   }
 }
 
-/** Packs the values of a leaf. The result may share the column's buffers. */
-function packValues(leaf: ParquetLeaf, entries: LeafEntries): LeafValues {
+/** Bits needed for values up to `max`. */
+function bitWidth(max: number): number {
+  return 32 - Math.clz32(max);
+}
+
+/** More than the RLE / bit-packing hybrid takes. */
+function hybridBytes(count: number, width: number): number {
+  // Each group of eight may end a run of literals, and the run behind it says its own length and value.
+  return ((count >> 3) + 2) * (width + 10) + 16;
+}
+
+/** Packs the values of a leaf. */
+function packValues(memory: EncodeMemory, leaf: ParquetLeaf, entries: LeafEntries): LeafValues {
   switch (leaf.physical) {
     case PhysicalType.boolean:
-      return new BoolValues(entries);
-    case PhysicalType.int32:
-    case PhysicalType.float:
-      return new WordValues(leaf, entries);
-    case PhysicalType.int64:
-    case PhysicalType.double:
-      return new PairValues(leaf, entries);
+      return new BoolValues(memory, entries);
+    case PhysicalType.byteArray:
+    case PhysicalType.fixedLenByteArray:
+      return new BytesValues(memory, leaf, entries);
     default:
-      return new BytesValues(leaf, entries);
+      return new NumberValues(memory, leaf, entries);
   }
 }
 

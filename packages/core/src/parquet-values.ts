@@ -3,7 +3,6 @@
  * work on. `parquet-numbers.ts` and `parquet-bytes.ts` have one class for each physical form.
  */
 
-import type { ByteBuffer } from "./parquet-buffer.js";
 import type { Dictionary } from "./parquet-dictionary.js";
 import type { Encoding } from "./parquet-format.js";
 import type { ValueSizes } from "./parquet-levels.js";
@@ -11,17 +10,24 @@ import type { Bounds, BoundValue } from "./statistics.js";
 
 export interface LeafValues extends ValueSizes {
   readonly count: number;
-  /** Bytes as PLAIN. */
-  readonly plainBytes: number;
+  /** Bytes of the values `start` to `end` as PLAIN. */
+  plainBytes(start: number, end: number): number;
   /** The best encoding without a dictionary, and about how many bytes it takes. */
   direct(): { encoding: Encoding; bytes: number };
-  /** False where a dictionary cannot pay. */
-  buildDictionary(dictionary: Dictionary): boolean;
-  /** The dictionary's entries as PLAIN. */
-  writeDictionary(out: ByteBuffer, dictionary: Dictionary): void;
-  write(out: ByteBuffer, encoding: Encoding, start: number, end: number): void;
+  /** Undefined where a dictionary cannot pay. */
+  dictionary(): Dictionary | undefined;
+  /** Writes the dictionary's entries as PLAIN at an address; returns the end. */
+  writeDictionary(out: number, dictionary: Dictionary): number;
+  /** Writes the values `start` to `end` at an address, at most {@link encodedBytes}; returns the end. */
+  write(out: number, encoding: Encoding, start: number, end: number): number;
   /** With the dictionary, if the chunk has one: then only its entries need comparing. */
   bounds(start: number, end: number, dictionary: Dictionary | undefined): Bounds;
+}
+
+/** More than any encoding takes for `count` values of `plainBytes` bytes as PLAIN. */
+export function encodedBytes(count: number, plainBytes: number): number {
+  // DELTA_BINARY_PACKED may fill up a block, and spends 14 bytes on each for its smallest difference and widths.
+  return plainBytes + 4 * count + 14 * (1 + (count >> 7)) + 2048;
 }
 
 /** Bounds that are values of the column themselves. */
