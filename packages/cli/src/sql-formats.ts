@@ -1,6 +1,6 @@
 /** A query's result in each format: text for people, text for programs, bytes. */
 
-import { assignFieldIds, ParquetEncoder, parquetReady, readArrowIPC, type Schema, storedSchema } from "@eider/core";
+import { assignFieldIds, ParquetEncoder, parquetReady, type Schema, storedSchema } from "@eider/core";
 import { InvalidInputError, type Query } from "eider";
 import { toJson } from "./json.js";
 import { type Cell, formatTable } from "./table.js";
@@ -118,11 +118,9 @@ async function* parquetBytes(query: Query<Row>): AsyncIterable<Uint8Array> {
   for await (const batch of query.batches()) {
     const schema = exportSchema(batch.schema);
     encoder ??= new ParquetEncoder(schema);
-    if (batch.length > 0) yield* encoder.writeRowGroup({ ...batch, schema });
+    yield* encoder.writeRowGroup({ ...batch, schema });
   }
-  // A result without rows may have no batch to take the schema from.
-  encoder ??= new ParquetEncoder(exportSchema((await readArrowIPC(query.arrowIPC())).schema));
-  yield* encoder.finish();
+  if (encoder) yield* encoder.finish();
 }
 
 function exportSchema(schema: Schema): Schema {

@@ -3,7 +3,8 @@
 import { bitmapBytes, copyBits, countBits, fillBits, getBit, setBit, sliceBits } from "./bitmap.js";
 import type { Column, RecordBatch } from "./columns.js";
 import { InvalidInputError, LimitError } from "./errors.js";
-import { bytesOf, layoutOf, typedValues, valueBytes, wordsOf } from "./layout.js";
+import { bytesOf, layoutOf, nullColumn, typedValues, valueBytes, wordsOf } from "./layout.js";
+import type { Schema } from "./schema.js";
 
 /** In a row list: not a row but a null. */
 export const NULL_ROW = 0xffffffff;
@@ -219,6 +220,11 @@ function sliceColumn(column: Column, start: number, end: number): Column {
       };
     }
   }
+}
+
+/** A batch of no rows. The schema holds no unknown fields. */
+export function emptyBatch(schema: Schema): RecordBatch {
+  return { schema, length: 0, columns: schema.fields.map((field) => nullColumn(field.type, 0)) };
 }
 
 /**

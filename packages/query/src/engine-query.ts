@@ -1,6 +1,6 @@
 /** A query as an object: nothing runs until it is used, and each use is a run of its own. */
 
-import { concatBatches, type RecordBatch, toArrowIPC, toArrowTable } from "@eider/core";
+import { concatBatches, emptyBatch, type RecordBatch, toArrowIPC, toArrowTable } from "@eider/core";
 import type { QueryEngine, RunningQuery } from "./engine.js";
 import type { Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
 import type { SqlInput } from "./sql.js";
@@ -60,7 +60,12 @@ export class EngineQuery<R> implements Query<R> {
 
   async *batches(): AsyncGenerator<RecordBatch, void, undefined> {
     const running = await this.#start("stream");
-    yield* joined(this.#chunks(running));
+    let none = true;
+    for await (const batch of joined(this.#chunks(running))) {
+      none = false;
+      yield batch;
+    }
+    if (none) yield emptyBatch({ fields: running.shape.fields });
   }
 
   async arrow(): Promise<import("apache-arrow").Table> {

@@ -1,3 +1,4 @@
+import { formatType, type RecordBatch } from "@eider/core";
 import { tableFromIPC } from "apache-arrow";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -290,6 +291,17 @@ describe("Arrow", () => {
     const table = await lake.sql("SELECT 1::BIGINT AS a WHERE false").arrow();
     expect(table.schema.names).toEqual(["a"]);
     expect(table.numRows).toBe(0);
+  });
+
+  test("an empty result is one batch of no rows, which tells the schema", async () => {
+    const batches: RecordBatch[] = [];
+    for await (const batch of lake.sql("SELECT 1::BIGINT AS a, [{'b': 'x'}] AS l WHERE false").batches())
+      batches.push(batch);
+    expect(batches.map((batch) => batch.length)).toEqual([0]);
+    expect(batches[0]!.schema.fields.map((field) => `${field.name}: ${formatType(field.type)}`)).toEqual([
+      "a: int64",
+      "l: list<struct<b: string>>",
+    ]);
   });
 
   test("batches are large", async () => {
