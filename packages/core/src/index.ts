@@ -50,7 +50,7 @@ export {
   schemaFromStandard,
 } from "./standard-schema.js";
 export { type BoundValue, type ColumnStatistics, compareBounds, decodeBound, encodeBound } from "./statistics.js";
-export { batchBytes, concatBatches, sliceBatch, takeRows } from "./take.js";
+export { batchBytes, concatBatches, emptyBatch, sliceBatch, takeRows } from "./take.js";
 export { createTextInferrer, createTextParser } from "./text-parser.js";
 export { type PartitionSpec, parsePartitionBy, type Transform } from "./transforms.js";
 export { formatTypeTag, parseTypeTag } from "./type-tags.js";
