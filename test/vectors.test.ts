@@ -7,24 +7,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import {
-  assignFieldIds,
-  batchRows,
-  type ColumnStatistics,
-  createTextInferrer,
-  createTextParser,
-  encodeParquet,
-  formatType,
-  lastFieldId,
-  parquetReady,
-  type RecordBatch,
-  type Schema,
-  storedSchema,
-  toSchema,
-} from "@eider/core";
+import { batchRows, formatType, parquetReady, type Schema, storedSchema } from "@eider/core";
 import { parquetMetadata, readOffsetIndex } from "hyparquet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tableSql } from "../packages/query/src/table-sql.js";
+import { VectorTable } from "./vector-table.js";
 import { duckRows, loadVectors, type ParquetFacts, type Vector, type VectorInput } from "./vectors.js";
 
 const folder = mkdtempSync(join(tmpdir(), "eider-vectors-"));
@@ -52,75 +39,31 @@ test("there are vectors of every topic", () => {
 
 describe.each(vectors.map((vector) => [vector.name, vector] as const))("%s", (_name, vector) => {
   test(vector.about, async () => {
-    const table = new Table(vector);
-    for (const input of vector.inputs) table.append(input);
+    const table = new VectorTable(vector);
+    const files = vector.inputs.map((input, i) => append(table, vector, input, i));
     const types = table.schema.fields.map((field) => [
       field.name + (field.nullable ? "" : "!"),
       formatType(field.type),
     ]);
     expect(types).toEqual(Object.entries(vector.schema));
-    expect(await duckRows(duck, tableSql(table.schema, table.files), table.schema)).toEqual(vector.rows);
+    expect(await duckRows(duck, tableSql(table.schema, files), table.schema)).toEqual(vector.rows);
   });
 });
 
-/** A table of files in a folder, without a lake around it. */
-class Table {
-  schema: Schema;
-  readonly files: { path: string; rows: number }[] = [];
-  readonly #vector: Vector;
-  readonly #bounds = new Map<number, { min: bigint; max: bigint }>();
-
-  constructor(vector: Vector) {
-    this.#vector = vector;
-    this.schema = assignFieldIds(toSchema(vector.declared ?? {}));
+/** Encodes an input as the next file of a vector's table, and checks what is expected of it alone. */
+function append(table: VectorTable, vector: Vector, input: VectorInput, file: number): { path: string; rows: number } {
+  const { bytes, batches, rows, rejects } = table.append(input);
+  expect(rejects.map(({ line, code }) => ({ line, code }))).toEqual(input.rejects);
+  expect(Number(parquetMetadata(bytes).num_rows)).toBe(rows);
+  if (input.facts !== undefined) checkFacts(bytes, input.facts);
+  if (vector.inputs.length === 1) {
+    // Before it was Parquet it was the same.
+    const stored = batches.flatMap((batch) => batchRows(batch, "json"));
+    expect(stored).toEqual(vector.rows.map((row) => pick(row, storedSchema(table.schema))));
   }
-
-  append(input: VectorInput): void {
-    if (this.#vector.declared === undefined) this.#evolve(input);
-    const parser = createTextParser({
-      schema: this.schema,
-      unknownFields: "misfit",
-      valueMisfits: "reject",
-      format: input.format,
-      ...(input.csv === undefined ? {} : { csv: input.csv }),
-    });
-    parser.push(input.bytes);
-    parser.end();
-    const batches: RecordBatch[] = [];
-    for (let batch = parser.take(); batch !== undefined; batch = parser.take()) batches.push(batch);
-    expect(parser.rejects.map(({ line, code }) => ({ line, code }))).toEqual(input.rejects);
-    const { bytes, rows, statistics } = encodeParquet(storedSchema(this.schema), batches, this.#vector.parquet);
-    expect(rows).toBe(parser.rows);
-    for (const column of statistics) this.#noteBounds(column);
-    if (input.facts !== undefined) checkFacts(bytes, input.facts);
-    if (this.#vector.inputs.length === 1) {
-      // Before it was Parquet it was the same.
-      const stored = batches.flatMap((batch) => batchRows(batch, "json"));
-      expect(stored).toEqual(this.#vector.rows.map((row) => pick(row, storedSchema(this.schema))));
-    }
-    const path = join(folder, `${this.#vector.name.replace("/", "-")}-${this.files.length}.parquet`);
-    writeFileSync(path, bytes);
-    this.files.push({ path, rows });
-  }
-
-  #evolve(input: VectorInput): void {
-    const inferrer = createTextInferrer({
-      format: input.format,
-      ...(input.csv === undefined ? {} : { csv: input.csv }),
-      ...(this.files.length === 0 ? {} : { base: this.schema, integerBounds: this.#bounds }),
-    });
-    inferrer.push(input.bytes);
-    this.schema = assignFieldIds(inferrer.end(), lastFieldId(this.schema));
-  }
-
-  #noteBounds({ fieldId, min, max }: ColumnStatistics): void {
-    if (typeof min !== "bigint" || typeof max !== "bigint") return;
-    const known = this.#bounds.get(fieldId);
-    this.#bounds.set(fieldId, {
-      min: known !== undefined && known.min < min ? known.min : min,
-      max: known !== undefined && known.max > max ? known.max : max,
-    });
-  }
+  const path = join(folder, `${vector.name.replace("/", "-")}-${file}.parquet`);
+  writeFileSync(path, bytes);
+  return { path, rows };
 }
 
 function pick(row: unknown, schema: Schema): unknown {
