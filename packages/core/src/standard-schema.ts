@@ -79,13 +79,18 @@ function describe(validator: StandardSchema): Record<string, unknown> | undefine
 const ZOD_OPTIONS = {
   unrepresentable: "any",
   override: ({ zodSchema, jsonSchema }: ZodOverride): void => {
-    const type = zodSchema?._zod?.def?.type;
+    const definition = zodSchema?._zod?.def;
+    const type = definition?.type;
+    // Of local times it says date-time as well, which have a zone everywhere else (RFC 3339).
+    if (definition?.format === "datetime" && definition.local === true) delete jsonSchema.format;
     if (type === "date") Object.assign(jsonSchema, { type: "string", format: "date-time" });
     if (type === "bigint") jsonSchema.type = "integer";
   },
 };
 
 interface ZodOverride {
-  readonly zodSchema?: { readonly _zod?: { readonly def?: { readonly type?: unknown } } };
+  readonly zodSchema?: {
+    readonly _zod?: { readonly def?: { readonly type?: unknown; readonly format?: unknown; readonly local?: unknown } };
+  };
   readonly jsonSchema: Record<string, unknown>;
 }

@@ -38,6 +38,31 @@ describe("columns", () => {
     await lake.close();
   });
 
+  it("of times are by what zod lets through", async () => {
+    const lake = await Lake.open("memory:");
+    const table = lake.table("t", {
+      schema: z.object({
+        zoned: z.iso.datetime({ offset: true }),
+        local: z.iso.datetime({ local: true }),
+        day: z.iso.date(),
+        time: z.iso.time(),
+      }),
+    });
+    await table.append([
+      { zoned: "2026-02-01T10:00:00+01:00", local: "2026-02-01T10:00:00", day: "2026-02-01", time: "10:00" },
+    ]);
+    expect(columns((await table.describe()).schema)).toEqual({
+      zoned: "timestamptz",
+      local: "string",
+      day: "date",
+      time: "string",
+    });
+    expect(await lake.sql("FROM t")).toEqual([
+      { zoned: "2026-02-01T09:00:00.000000Z", local: "2026-02-01T10:00:00", day: "2026-02-01", time: "10:00" },
+    ]);
+    await lake.close();
+  });
+
   it("are what a validator with Standard JSON Schema describes, of whatever library", async () => {
     const lake = await Lake.open("memory:");
     const table = lake.table("t", { schema: toStandardJsonSchema(v.object({ a: v.number(), b: v.string() })) });
@@ -94,6 +119,11 @@ describe("columns", () => {
       { id: 1, day: "x", ref: null },
       { id: 2, day: null, ref: null },
     ]);
+    const refused = await lake
+      .table("t", { schema: z.object({ more: z.int() }) })
+      .append([{ more: 1 }], { schemaMode: "strict" })
+      .catch((e) => e);
+    expect(refused.rows).toMatchObject([{ line: 1, code: "unknown_field" }]);
     const ids = (await grown.describe()).schema.fields.map(({ id }) => id);
     expect(ids).toEqual([1, 2, 3]);
     await lake.close();
@@ -186,6 +216,20 @@ describe("rows", () => {
     expect(error.rows).toMatchObject([{ line: 2, code: "invalid_row" }]);
     await table.append(new TextEncoder().encode('{"a":11}\n'));
     expect(await lake.sql("SELECT a FROM t")).toEqual([{ a: 11n }]);
+    await lake.close();
+  });
+
+  it("are not waited for after an abort", async () => {
+    const lake = await Lake.open("memory:");
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const validate = (): Promise<{ value: { a: number } }> => {
+      setImmediate(() => controller.abort(reason));
+      return new Promise(() => {});
+    };
+    const hanging: StandardSchema<{ a: number }> = { "~standard": { version: 1, vendor: "test", validate } };
+    const append = lake.table("t", { schema: hanging }).append([{ a: 1 }], { signal: controller.signal });
+    await expect(append).rejects.toBe(reason);
     await lake.close();
   });
 

@@ -95,7 +95,7 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
 function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unknown[]> {
   const { validator } = options;
   return {
-    ...(validator && { validated: (rows) => validateRows(validator, rows) }),
+    ...(validator && { validated: (rows) => validateRows(validator, rows, options.append.signal) }),
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,

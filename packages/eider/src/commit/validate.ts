@@ -12,17 +12,25 @@ type Outcome = Awaited<ReturnType<StandardSchema["~standard"]["validate"]>>;
  * What the validator makes of each row; those that it refuses become {@link RefusedRow}. Asynchronous answers are
  * awaited together, and an answer that is there already costs no turn of the event loop.
  * @throws InvalidInputError `validator_failed` where the validator itself throws
+ * @throws the signal's reason, also while an answer is awaited
  */
-export async function validateRows(validator: StandardSchema, rows: readonly unknown[]): Promise<readonly unknown[]> {
+export async function validateRows(
+  validator: StandardSchema,
+  rows: readonly unknown[],
+  signal: AbortSignal | undefined,
+): Promise<readonly unknown[]> {
   const { validate } = validator["~standard"];
   const outcomes: (Outcome | Promise<Outcome>)[] = [];
   try {
     for (const row of rows) outcomes.push(validate(row));
-    const settled = outcomes.some(isPromise) ? await Promise.all(outcomes) : (outcomes as Outcome[]);
+    const settled = outcomes.some(isPromise)
+      ? await unlessAborted(Promise.all(outcomes), signal)
+      : (outcomes as Outcome[]);
     return settled.map((outcome, i) => (outcome.issues ? refused(rows[i], outcome.issues) : outcome.value));
   } catch (cause) {
     // Answers that are still to come have nobody left who waits for them.
     void Promise.allSettled(outcomes);
+    signal?.throwIfAborted();
     throw new InvalidInputError(
       "validator_failed",
       "the validator of the table threw instead of answering: see the cause; nothing was committed",
@@ -33,6 +41,15 @@ export async function validateRows(validator: StandardSchema, rows: readonly unk
 
 function isPromise(outcome: Outcome | Promise<Outcome>): outcome is Promise<Outcome> {
   return "then" in outcome && typeof outcome.then === "function";
+}
+
+function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return answer;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 function refused(row: unknown, issues: readonly StandardIssue[]): RefusedRow {
