@@ -76,3 +76,26 @@ it("columns that a table lacks are counted when they are ignored, from Arrow and
   expect(file.ignoredFields).toEqual(ignored);
   expect(await lake.sql("SELECT sum(a) AS a, sum(s.x) AS x FROM t")).toEqual([{ a: 11n, x: 13n }]);
 });
+
+describe("a first batch whose columns get their types only at its end", () => {
+  const nulls = 300_000;
+  const sources: Record<string, () => Iterable<object> | Uint8Array> = {
+    NDJSON: () => Buffer.from(`${'{"v":null,"w":[]}\n'.repeat(nulls)}{"v":"x","w":[{"a":1}]}\n`),
+    *rows() {
+      for (let i = 0; i < nulls; i++) yield { v: null, w: [] };
+      yield { v: "x", w: [{ a: 1 }] };
+    },
+  };
+  it.each(Object.keys(sources))("%s", async (kind) => {
+    await using lake = await Lake.open("memory:");
+    await lake.table("t").append(sources[kind]!());
+    const [row] = await lake.sql("SELECT count(*) AS n, max(v) AS v, count(w) AS w, sum(len(w)) AS l FROM t");
+    expect(row).toEqual({ n: BigInt(nulls + 1), v: "x", w: BigInt(nulls + 1), l: 1n });
+  });
+
+  it("that get none are refused in words that help", async () => {
+    await using lake = await Lake.open("memory:");
+    await expect(lake.table("t").append([{ v: null }])).rejects.toMatchObject({ code: "no_columns" });
+    expect(await lake.tables()).toEqual([]);
+  });
+});

@@ -19,6 +19,7 @@ import {
   type ParserOptions,
   type Schema,
   SchemaMisfit,
+  storedSchema,
   type TextFormat,
 } from "@eider/core";
 import { type ContentHash, createContentHash } from "@eider/core/node";
@@ -126,10 +127,13 @@ class Reading<T> {
     const { schema, lastFieldId } = this.#options;
     if (schema && this.#mode !== "evolve") return this.#parse(schema, "reject");
     const first = schema ?? assignFieldIds(await this.#sampleSchema(), lastFieldId);
-    try {
-      return await this.#parse(first, "misfit");
-    } catch (error) {
-      if (!(error instanceof SchemaMisfit)) throw error;
+    // No file can be begun without a column: then the types come late, or never.
+    if (storedSchema(first).fields.length > 0) {
+      try {
+        return await this.#parse(first, "misfit");
+      } catch (error) {
+        if (!(error instanceof SchemaMisfit)) throw error;
+      }
     }
     const { inferred, contentHash } = await this.#inferAll();
     const result = await this.#parse(assignFieldIds(inferred, lastFieldId), "reject");
