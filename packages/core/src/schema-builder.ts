@@ -57,7 +57,7 @@ export type InputObject<S extends Shape> = Flat<
   }
 >;
 
-export type ResultObject<S extends Shape> = { [K in keyof S]: ResultValue<S[K]> };
+export type ResultObject<S extends Shape> = Flat<{ [K in keyof S]: ResultValue<S[K]> }>;
 
 type NumberArray = Int8Array | Int16Array | Int32Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
 type BigIntArray = BigInt64Array | BigUint64Array;

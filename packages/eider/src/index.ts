@@ -5,6 +5,8 @@ export type {
   CsvOptions,
   DataType,
   Field,
+  InputList,
+  InputMap,
   Reject,
   ResultRow,
   Row,
