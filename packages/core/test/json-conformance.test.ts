@@ -268,7 +268,7 @@ describe("mutated lines", () => {
       // The standard leaves these open; see defined.json.
       const open =
         isRow &&
-        (code === "number_out_of_range" || code === "duplicate_key" || code === "too_deep" || hasLoneSurrogate(found));
+        (code === "number_out_of_range" || code === "duplicate_key" || code === "too_deep" || escapesHalfPair(text));
       if (code !== undefined) {
         if (!open) expect({ text, code, isRow }).toEqual({ text, code, isRow: false });
         return;
@@ -291,10 +291,8 @@ function standardText(bytes: Uint8Array): string | undefined {
   }
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-function hasLoneSurrogate(value: unknown): boolean {
-  if (typeof value === "string") return LONE_SURROGATE.test(value);
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([key, child]) => LONE_SURROGATE.test(key) || hasLoneSurrogate(child));
+/** Whether half of a surrogate pair is escaped anywhere in the text, also in a value that a repeated key overrides. */
+function escapesHalfPair(text: string): boolean {
+  const escapes = text.replaceAll("\\\\", "").replaceAll(/\\ud[89ab]..\\ud[c-f]../gi, "");
+  return /\\ud[89a-f]/i.test(escapes);
 }
