@@ -21,9 +21,10 @@ export {
   type EncodedRowGroup,
   encodeParquet,
   ParquetEncoder,
-  type ParquetOptions,
 } from "./parquet-encoder.js";
 export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
+export type { ParquetColumnOptions, ParquetEncoding, ParquetOptions } from "./parquet-options.js";
+export { ParquetWriter, type ParquetWriterOptions } from "./parquet-writer.js";
 export type {
   CsvOptions,
   Inferrer,

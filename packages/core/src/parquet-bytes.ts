@@ -15,6 +15,7 @@ export class BytesValues implements LeafValues {
   /** 0 for BYTE_ARRAY. */
   readonly width: number;
   readonly count: number;
+  readonly splits = false;
   readonly #memory: EncodeMemory;
   readonly #data: number;
   readonly #leaf: ParquetLeaf;
@@ -47,8 +48,8 @@ export class BytesValues implements LeafValues {
     return { encoding: Encoding.deltaLengthByteArray, bytes: plain - 3 * this.count };
   }
 
-  dictionary(): Dictionary | undefined {
-    return bytesDictionary(this.#memory, this.#data, this.#offsets, this.count, this.width > 0 ? 0 : 4);
+  dictionary(judge: boolean): Dictionary | undefined {
+    return bytesDictionary(this.#memory, this.#data, this.#offsets, this.count, this.width > 0 ? 0 : 4, judge);
   }
 
   writeDictionary(out: number, { entries, size }: Dictionary): number {
@@ -59,6 +60,13 @@ export class BytesValues implements LeafValues {
     const memory = this.#memory;
     if (this.width > 0) return memory.copy(out, this.#data + start * this.width, this.width * (end - start));
     if (encoding === Encoding.plain) return memory.loops.plainRanges(out, this.#data, this.#offsets, start, end);
+    if (encoding === Encoding.deltaByteArray) {
+      const mark = memory.mark();
+      const scratch = memory.take(8 * (end - start) + 4);
+      const last = memory.loops.deltaBytes(out, this.#data, this.#offsets, start, end, scratch);
+      memory.release(mark);
+      return last;
+    }
     const to = memory.loops.deltaLengths(out, this.#offsets, start, end);
     const from = this.#offset(start);
     return memory.copy(to, this.#data + from, this.#offset(end) - from);

@@ -17,18 +17,19 @@ export interface Dictionary {
   readonly bytes: number;
 }
 
-/** Of values of 4 or 8 bytes, compared bit by bit. */
+/** Of values of 4 or 8 bytes, compared bit by bit. With `judge` a sample is looked at first. */
 export function numberDictionary(
   memory: EncodeMemory,
   values: number,
   count: number,
   width: 4 | 8,
+  judge: boolean,
 ): Dictionary | undefined {
   const { loops } = memory;
   const { codes, entries, slots, bits } = tableOf(memory, count);
   const limit = Math.min(MAX_ENTRIES, MAX_BYTES / width);
   const build = width === 4 ? loops.dictionary32 : loops.dictionary64;
-  const size = build(values, count, limit, codes, entries, slots, bits);
+  const size = build(values, count, judge ? 1 : 0, limit, codes, entries, slots, bits);
   return size < 0 ? undefined : { codes, entries, size, bytes: size * width };
 }
 
@@ -39,6 +40,7 @@ export function bytesDictionary(
   offsets: number,
   count: number,
   overhead: number,
+  judge: boolean,
 ): Dictionary | undefined {
   const { codes, entries, slots, bits } = tableOf(memory, count);
   const size = memory.loops.dictionaryBytes(
@@ -46,6 +48,7 @@ export function bytesDictionary(
     offsets,
     count,
     overhead,
+    judge ? 1 : 0,
     MAX_ENTRIES,
     MAX_BYTES,
     codes,

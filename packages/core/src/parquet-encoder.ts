@@ -1,39 +1,18 @@
 /** Record batches to a Parquet file, row group by row group. Format: apache/parquet-format 2.x with version 1 pages. */
 
 import type { RecordBatch } from "./columns.js";
-import { type Compression, compressionCodec } from "./compression.js";
 import { SchemaError } from "./errors.js";
 import { ByteBuffer } from "./parquet-buffer.js";
 import { Encoding, MAGIC, PageType } from "./parquet-format.js";
 import { walkLeaves } from "./parquet-levels.js";
 import { EncodeMemory } from "./parquet-memory.js";
+import { type PageOptions, type ParquetOptions, pageOptions } from "./parquet-options.js";
 import { ChunkEncoder, type ColumnChunk } from "./parquet-pages.js";
 import { type ParquetLeaf, parquetLeaves, writeSchema } from "./parquet-schema.js";
 import { ColumnAccount, plainBound, writeColumnIndex, writeOffsetIndex } from "./parquet-statistics.js";
 import { ThriftType, ThriftWriter } from "./parquet-thrift.js";
 import type { Schema } from "./schema.js";
 import type { ColumnStatistics } from "./statistics.js";
-
-export interface ParquetOptions {
-  /** Default `zstd`. A column chunk that would not shrink is stored uncompressed all the same. */
-  readonly compression?: Compression;
-  /** zstd: 1 to 22, default 1. gzip: 0 to 9, default 6. brotli: 0 to 11, default 4. */
-  readonly compressionLevel?: number;
-  /** Rows in a page. Default 20,000; fewer where values are large. */
-  readonly pageRows?: number;
-  /** `auto` (default): where a dictionary makes a column smaller. */
-  readonly dictionary?: "auto" | false;
-  /** Write minima, maxima and null counts. Default true. They are returned in any case. */
-  readonly statistics?: boolean;
-  /** Longer text and binary bounds are cut, the maximum rounded up. Default 64. */
-  readonly statisticsTruncateBytes?: number;
-  /** Write the page index. Default true. */
-  readonly pageIndex?: boolean;
-  /** Key-value metadata of the file. */
-  readonly keyValues?: Readonly<Record<string, string>>;
-  /** Default `eider version 0.1.0`. */
-  readonly createdBy?: string;
-}
 
 interface Chunk {
   readonly chunk: ColumnChunk;
@@ -57,13 +36,15 @@ interface RowGroup {
 /**
  * Writes one Parquet file. Every call returns bytes to append to what came before; memory holds one row group.
  *
- * @throws SchemaError `no_columns`, `unknown_type`, `unsupported_compression`, `compression_not_loaded`
+ * @throws SchemaError `no_columns`, `unknown_type`, `bad_option`, `no_such_column`, `unsupported_encoding`,
+ *   `unsupported_compression`, `compression_not_loaded`
  */
 export class ParquetEncoder {
   readonly #schema: Schema;
   readonly #leaves: readonly ParquetLeaf[];
   readonly #options: ParquetOptions;
-  readonly #chunks: ChunkEncoder;
+  readonly #pages: readonly PageOptions[];
+  readonly #chunks: ChunkEncoder = new ChunkEncoder();
   readonly #columns: readonly ColumnAccount[];
   readonly #rowGroups: RowGroup[] = [];
   #bytesWritten = 0;
@@ -76,12 +57,7 @@ export class ParquetEncoder {
     this.#leaves = parquetLeaves(schema);
     this.#options = options;
     this.#columns = this.#leaves.map((leaf) => new ColumnAccount(leaf));
-    this.#chunks = new ChunkEncoder({
-      codec: compressionCodec(options.compression ?? "zstd", options.compressionLevel),
-      pageRows: atLeastOne("pageRows", options.pageRows ?? 20_000),
-      dictionary: options.dictionary !== false,
-      truncateBytes: atLeastOne("statisticsTruncateBytes", options.statisticsTruncateBytes ?? 64),
-    });
+    this.#pages = pageOptions(this.#leaves, options);
   }
 
   /** Bytes returned so far. */
@@ -117,7 +93,8 @@ export class ParquetEncoder {
     EncodeMemory.use((memory) => {
       fields.forEach((field, i) => {
         walkLeaves(memory, field, batch.columns[i]!, batch.length, (entries) => {
-          chunks.push(this.#chunks.encode(memory, this.#leaves[chunks.length]!, entries));
+          const i = chunks.length;
+          chunks.push(this.#chunks.encode(memory, this.#leaves[i]!, entries, this.#pages[i]!));
         });
       });
     });
@@ -174,7 +151,7 @@ export class ParquetEncoder {
     const out = new ThriftWriter(new ByteBuffer());
     const all = this.#rowGroups.flatMap((group) => group.chunks.map((chunk) => ({ group, chunk })));
     const place = (from: number) => ({ offset: this.#bytesWritten + from, length: out.out.length - from });
-    if (this.#options.statistics !== false) {
+    if ((this.#options.statistics ?? "page") === "page") {
       for (const { chunk } of all) {
         const from = out.out.length;
         if (writeColumnIndex(out, chunk.chunk)) chunk.columnIndex = place(from);
@@ -262,7 +239,7 @@ export class ParquetEncoder {
     out.i64(7, chunk.compressedBytes);
     out.i64(9, offset + dictionaryBytes);
     if (dictionaryBytes > 0) out.i64(11, offset);
-    if (this.#options.statistics !== false) this.#writeStatistics(out, chunk);
+    if (this.#options.statistics !== "none") this.#writeStatistics(out, chunk);
     out.list(13, ThriftType.struct, chunk.encodings.size + (dictionaryBytes > 0 ? 1 : 0));
     if (dictionaryBytes > 0) writeEncodingStats(out, PageType.dictionary, Encoding.plain, 1);
     for (const [encoding, count] of chunk.encodings) writeEncodingStats(out, PageType.data, encoding, count);
@@ -294,11 +271,6 @@ export class ParquetEncoder {
 }
 
 const CREATED_BY = "eider version 0.1.0";
-
-function atLeastOne(name: string, value: number): number {
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new SchemaError("bad_option", `${name} must be a whole number from 1, not ${value}`);
-}
 
 function writeEncodingStats(out: ThriftWriter, page: PageType, encoding: Encoding, count: number): void {
   out.begin();

@@ -62,7 +62,9 @@ export const Encoding = {
   rle: 3,
   deltaBinaryPacked: 5,
   deltaLengthByteArray: 6,
+  deltaByteArray: 7,
   rleDictionary: 8,
+  byteStreamSplit: 9,
 } as const;
 export type Encoding = (typeof Encoding)[keyof typeof Encoding];
 

@@ -55,6 +55,7 @@ export interface EncodeLoops {
   delta32(out: number, values: number, start: number, end: number): number;
   delta64(out: number, values: number, start: number, end: number): number;
   deltaLengths(out: number, offsets: number, start: number, end: number): number;
+  deltaBytes(out: number, data: number, offsets: number, start: number, end: number, scratch: number): number;
   estimateDelta32(values: number, count: number): number;
   estimateDelta64(values: number, count: number): number;
   splitStreams(out: number, values: number, start: number, end: number, width: number): number;
@@ -62,6 +63,7 @@ export interface EncodeLoops {
   dictionary32(
     values: number,
     count: number,
+    judge: number,
     limit: number,
     codes: number,
     entries: number,
@@ -71,6 +73,7 @@ export interface EncodeLoops {
   dictionary64(
     values: number,
     count: number,
+    judge: number,
     limit: number,
     codes: number,
     entries: number,
@@ -82,6 +85,7 @@ export interface EncodeLoops {
     offsets: number,
     count: number,
     overhead: number,
+    judge: number,
     limit: number,
     limitBytes: number,
     codes: number,

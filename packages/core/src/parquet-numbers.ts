@@ -36,6 +36,8 @@ export class BoolValues implements LeafValues {
     return { encoding: Encoding.plain, bytes: bitmapBytes(this.count) };
   }
 
+  readonly splits = false;
+
   dictionary(): undefined {
     return undefined;
   }
@@ -79,7 +81,7 @@ export class NumberValues implements LeafValues {
 
   direct(): { encoding: Encoding; bytes: number } {
     const plain = this.plainBytes(0, this.count);
-    if (this.#isFloat) return { encoding: Encoding.plain, bytes: plain };
+    if (this.splits) return { encoding: Encoding.plain, bytes: plain };
     const { estimateDelta32, estimateDelta64 } = this.#memory.loops;
     const bits = (this.width === 4 ? estimateDelta32 : estimateDelta64)(this.#values, this.count);
     const delta = (this.count * bits) / 8;
@@ -89,8 +91,8 @@ export class NumberValues implements LeafValues {
       : { encoding: Encoding.plain, bytes: plain };
   }
 
-  dictionary(): Dictionary | undefined {
-    return numberDictionary(this.#memory, this.#values, this.count, this.width);
+  dictionary(judge: boolean): Dictionary | undefined {
+    return numberDictionary(this.#memory, this.#values, this.count, this.width, judge);
   }
 
   writeDictionary(out: number, { entries, size }: Dictionary): number {
@@ -99,7 +101,8 @@ export class NumberValues implements LeafValues {
   }
 
   write(out: number, encoding: Encoding, start: number, end: number): number {
-    const { delta32, delta64 } = this.#memory.loops;
+    const { delta32, delta64, splitStreams } = this.#memory.loops;
+    if (encoding === Encoding.byteStreamSplit) return splitStreams(out, this.#values, start, end, this.width);
     if (encoding === Encoding.deltaBinaryPacked) {
       return (this.width === 4 ? delta32 : delta64)(out, this.#values, start, end);
     }
@@ -108,7 +111,7 @@ export class NumberValues implements LeafValues {
 
   bounds(start: number, end: number): Bounds {
     if (start === end) return NO_BOUNDS;
-    if (this.#isFloat) return this.#floatBounds(start, end);
+    if (this.splits) return this.#floatBounds(start, end);
     const memory = this.#memory;
     const { kind } = this.#leaf.field.type;
     if (this.width === 4) {
@@ -127,7 +130,7 @@ export class NumberValues implements LeafValues {
     return exact(bound(0), bound(1), end - start);
   }
 
-  get #isFloat(): boolean {
+  get splits(): boolean {
     return this.#leaf.physical === PhysicalType.float || this.#leaf.physical === PhysicalType.double;
   }
 

@@ -14,8 +14,10 @@ export interface LeafValues extends ValueSizes {
   plainBytes(start: number, end: number): number;
   /** The best encoding without a dictionary, and about how many bytes it takes. */
   direct(): { encoding: Encoding; bytes: number };
-  /** Undefined where a dictionary cannot pay. */
-  dictionary(): Dictionary | undefined;
+  /** Whether BYTE_STREAM_SPLIT is worth a try. */
+  readonly splits: boolean;
+  /** Undefined where a dictionary would be too large; with `judge` also where a sample says that it will not pay. */
+  dictionary(judge: boolean): Dictionary | undefined;
   /** Writes the dictionary's entries as PLAIN at an address; returns the end. */
   writeDictionary(out: number, dictionary: Dictionary): number;
   /** Writes the values `start` to `end` at an address, at most {@link encodedBytes}; returns the end. */
@@ -26,8 +28,9 @@ export interface LeafValues extends ValueSizes {
 
 /** More than any encoding takes for `count` values of `plainBytes` bytes as PLAIN. */
 export function encodedBytes(count: number, plainBytes: number): number {
-  // DELTA_BINARY_PACKED may fill up a block, and spends 14 bytes on each for its smallest difference and widths.
-  return plainBytes + 4 * count + 14 * (1 + (count >> 7)) + 2048;
+  // DELTA_BINARY_PACKED may fill up a block, and spends 14 bytes on each for its smallest difference and widths;
+  // DELTA_BYTE_ARRAY has two numbers for each value.
+  return plainBytes + 8 * count + 28 * (1 + (count >> 7)) + 4096;
 }
 
 /** Bounds that are values of the column themselves. */

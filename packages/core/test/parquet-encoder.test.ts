@@ -1,7 +1,8 @@
 import { parquetMetadata, readColumnIndex, readOffsetIndex } from "hyparquet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parquetReady } from "../src/compression.js";
-import { encodeParquet, ParquetEncoder, type ParquetOptions } from "../src/parquet-encoder.js";
+import { type Compression, parquetReady } from "../src/compression.js";
+import { encodeParquet, ParquetEncoder } from "../src/parquet-encoder.js";
+import type { ParquetEncoding, ParquetOptions } from "../src/parquet-options.js";
 import { assignFieldIds, type Schema, type SchemaInput, toSchema } from "../src/schema.js";
 import type { ColumnStatistics } from "../src/statistics.js";
 import { batchOf } from "./column-builder.js";
@@ -353,8 +354,23 @@ describe("pages", () => {
     expect(await duck.rows(bytes)).toEqual([{ a: 1n }]);
   });
 
+  test("statistics of chunks only", () => {
+    const { bytes } = encode({ a: "int64" }, [{ a: 1n }, { a: 3n }], { statistics: "chunk" });
+    const column = metadataOf(bytes).row_groups[0]!.columns[0]!;
+    expect(column.meta_data!.statistics).toMatchObject({ min_value: 1n, max_value: 3n });
+    expect(column.column_index_offset).toBeUndefined();
+    expect(column.offset_index_offset).toBeDefined();
+  });
+
+  test("bounds of wide decimals, page by page", () => {
+    const { bytes } = encode({ a: "decimal(30,0)" }, [{ a: -5n }, { a: 7n }, { a: 10n ** 29n }, { a: -(10n ** 29n) }], {
+      pageRows: 2,
+    });
+    expect(pageIndex(bytes, 0).columnIndex).toMatchObject({ min_values: [-5, -1e29], max_values: [7, 1e29] });
+  });
+
   test("no statistics when they are off, but they are returned", () => {
-    const { bytes, statistics } = encode({ a: "int64" }, [{ a: 1n }, { a: 3n }], { statistics: false });
+    const { bytes, statistics } = encode({ a: "int64" }, [{ a: 1n }, { a: 3n }], { statistics: "none" });
     const column = metadataOf(bytes).row_groups[0]!.columns[0]!;
     expect(column.meta_data!.statistics).toBeUndefined();
     expect(column.column_index_offset).toBeUndefined();
@@ -614,12 +630,46 @@ describe("files", () => {
 describe("compression", () => {
   const rows = Array.from({ length: 3000 }, (_, i) => ({ s: `value ${i % 50} and some more text`, n: BigInt(i) }));
 
-  test.each(["uncompressed", "zstd"] as const)("%s", async (compression) => {
-    const bytes = await expectRows({ s: "string", n: "int64" }, rows, { compression, dictionary: false });
-    expect(metadataOf(bytes).row_groups[0]!.columns.map((column) => column.meta_data!.codec)).toEqual([
-      compression.toUpperCase(),
-      compression.toUpperCase(),
-    ]);
+  const codecsOf = (bytes: Uint8Array): (string | undefined)[] =>
+    metadataOf(bytes).row_groups[0]!.columns.map((column) => column.meta_data!.codec);
+
+  test.each<[Compression, number | undefined, string]>([
+    ["uncompressed", undefined, "UNCOMPRESSED"],
+    ["snappy", undefined, "SNAPPY"],
+    ["gzip", undefined, "GZIP"],
+    ["gzip", 1, "GZIP"],
+    ["brotli", undefined, "BROTLI"],
+    ["brotli", 9, "BROTLI"],
+    ["zstd", 1, "ZSTD"],
+    ["zstd", 3, "ZSTD"],
+    ["lz4raw", undefined, "LZ4_RAW"],
+  ])("%s, level %s", async (compression, compressionLevel, name) => {
+    const options = { compression, ...(compressionLevel === undefined ? {} : { compressionLevel }) };
+    await parquetReady(options);
+    const bytes = await expectRows({ s: "string", n: "int64" }, rows, { ...options, dictionary: false });
+    expect(codecsOf(bytes)).toEqual([name, name]);
+  });
+
+  test("may differ from column to column", async () => {
+    await parquetReady({ compression: "gzip" });
+    const columns = { s: { compression: "gzip" }, "p.x": { compression: "uncompressed" } } as const;
+    const nested = rows.map(({ s, n }) => ({ s, p: { x: n, y: s } }));
+    const bytes = await expectRows({ s: "string", p: "struct<x: int64, y: string>" }, nested, {
+      compression: "snappy",
+      columns,
+    });
+    expect(codecsOf(bytes)).toEqual(["GZIP", "UNCOMPRESSED", "SNAPPY"]);
+  });
+
+  test.each<[Compression, number]>([
+    ["zstd", 0],
+    ["zstd", 23],
+    ["gzip", 10],
+    ["brotli", 1.5],
+  ])("%s has no level %s", (compression, compressionLevel) => {
+    expect(() => encode({ a: "int64" }, [], { compression, compressionLevel })).toThrow(
+      expect.objectContaining({ code: "bad_option" }),
+    );
   });
 
   test("a column that does not shrink is left alone", () => {
@@ -679,7 +729,7 @@ describe("encodings", () => {
     // Under the limit of 65,536 entries a sample would still think it pays: half of the values are one value.
     const numbers = Array.from({ length: 140_000 }, (_, i) => ({ n: i % 2 === 0 ? 0.5 : i }));
     const many = encode({ n: "float64" }, numbers);
-    expect(encodingsOf(many.bytes)).toEqual(["PLAIN"]);
+    expect(encodingsOf(many.bytes)).toEqual(["BYTE_STREAM_SPLIT"]);
     expect(await duck.sql(`SELECT sum(n) s, count(DISTINCT n) d FROM ${duck.file(many.bytes)}`)).toEqual([
       { s: 70_000 * 0.5 + 70_000 * 70_000, d: 70_001n },
     ]);
@@ -687,6 +737,55 @@ describe("encodings", () => {
     const large = encode({ s: "string" }, texts);
     expect(encodingsOf(large.bytes)).toEqual(["DELTA_LENGTH_BYTE_ARRAY"]);
     expect(await duck.rows(large.bytes)).toEqual(texts);
+  });
+
+  const texts = [..."abcdefghijkl"].map((c, i) => `${"the same beginning ".repeat(i % 3)}${c.repeat(i % 5)}`);
+  test.each<[ParquetEncoding, string, Row[string][]]>([
+    ["PLAIN", "string", texts],
+    ["PLAIN", "int64", N64],
+    ["RLE_DICTIONARY", "string", texts],
+    ["RLE_DICTIONARY", "int32", [5, -5, 2 ** 31 - 1]],
+    ["RLE_DICTIONARY", "float64", [0.5, -0, 1e300]],
+    ["RLE_DICTIONARY", "uuid", [uuidBytes("00112233-4455-6677-8899-aabbccddeeff"), uuidBytes("f".repeat(32))]],
+    ["DELTA_BINARY_PACKED", "int8", [-128, 127, 0]],
+    ["DELTA_BINARY_PACKED", "date", [-719162, 0, 2932896]],
+    ["DELTA_BINARY_PACKED", "uint64", [0n, 2n ** 63n, 2n ** 64n - 1n]],
+    ["DELTA_LENGTH_BYTE_ARRAY", "binary", [new Uint8Array(0), Uint8Array.of(0, 255)]],
+    ["DELTA_BYTE_ARRAY", "string", texts],
+    ["DELTA_BYTE_ARRAY", "json", ['{"a":1}', '{"a":2}', "[]"]],
+    ["BYTE_STREAM_SPLIT", "float32", [0.5, -1.25, 2 ** 127]],
+    ["BYTE_STREAM_SPLIT", "float64", [0.1, -0, 5e-324, Number.POSITIVE_INFINITY]],
+  ])("%s of %s can be asked for", async (encoding, type, values) => {
+    for (const count of [1, 2, 9, 400]) {
+      const rows = Array.from({ length: count }, (_, i) => ({ v: i % 7 === 3 ? null : values[i % values.length]! }));
+      const bytes = await expectRows({ v: type }, rows, { columns: { v: { encoding } }, pageRows: 150 });
+      expect(encodingsOf(bytes)).toEqual([encoding]);
+    }
+  });
+
+  test("what a type does not have is refused, and what would be possible is named", () => {
+    const ask = (encoding: string): unknown =>
+      encode({ a: "float64" }, [], { columns: { a: { encoding: encoding as ParquetEncoding } } });
+    for (const encoding of ["DELTA_BINARY_PACKED", "DELTA_BYTE_ARRAY", "BIT_PACKED", "toString"]) {
+      expect(() => ask(encoding)).toThrow(
+        expect.objectContaining({
+          code: "unsupported_encoding",
+          message: expect.stringMatching(/PLAIN, RLE_DICTIONARY, BYTE_STREAM_SPLIT$/),
+        }),
+      );
+    }
+    expect(() => encode({ a: "int64" }, [], { columns: { b: {} } })).toThrow(
+      expect.objectContaining({ code: "no_such_column", subject: "b" }),
+    );
+  });
+
+  test("floats are split into streams where that makes them smaller", async () => {
+    // Measurements that move slowly share their high bytes; the bytes of a sine are noise but for a few bits.
+    const rows = Array.from({ length: 3000 }, (_, i) => ({ slow: (i * 7919) / 100, noise: Math.sin(i) }));
+    const bytes = await expectRows({ slow: "float64", noise: "float64" }, rows);
+    expect(encodingsOf(bytes)).toEqual(["BYTE_STREAM_SPLIT", "PLAIN"]);
+    const stored = await expectRows({ slow: "float64", noise: "float64" }, rows, { compression: "uncompressed" });
+    expect(encodingsOf(stored)).toEqual(["PLAIN", "PLAIN"]);
   });
 
   test("dictionaries can be forbidden", () => {

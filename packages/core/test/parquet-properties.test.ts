@@ -2,16 +2,19 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parquetReady } from "../src/compression.js";
-import { encodeParquet, type ParquetOptions } from "../src/parquet-encoder.js";
+import { type Compression, parquetReady } from "../src/compression.js";
+import { encodeParquet } from "../src/parquet-encoder.js";
 import { readParquetFooter } from "../src/parquet-footer.js";
+import type { ParquetOptions } from "../src/parquet-options.js";
 import { assignFieldIds, type DataType, type Field, type Schema } from "../src/schema.js";
 import { type BoundValue, type ColumnStatistics, compareBounds } from "../src/statistics.js";
 import { batchOf, type Value } from "./column-builder.js";
 import { asDoubles, DuckReader, hyparquetRows, type Row } from "./parquet-readers.js";
 
 const duck = new DuckReader();
-beforeAll(() => parquetReady());
+beforeAll(async () => {
+  for (const compression of ["zstd", "gzip", "brotli"] as const) await parquetReady({ compression });
+});
 afterAll(() => {
   duck.close();
 });
@@ -162,7 +165,7 @@ function presentValues(type: DataType): fc.Arbitrary<Value> {
 }
 
 const options: fc.Arbitrary<ParquetOptions> = fc.record({
-  compression: fc.constantFrom("zstd" as const, "uncompressed" as const),
+  compression: fc.constantFrom<Compression[]>("zstd", "uncompressed", "snappy", "lz4raw", "gzip", "brotli"),
   pageRows: fc.constantFrom(1, 3, 8, 20_000),
   dictionary: fc.constantFrom("auto" as const, false as const),
 });

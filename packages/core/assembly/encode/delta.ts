@@ -1,6 +1,7 @@
 /** DELTA_BINARY_PACKED of Encodings.md: blocks of 128 differences, in four miniblocks of their own widths. */
 
 import { varint } from "./hybrid";
+import { matchEnd } from "./match";
 
 const BLOCK = 128;
 const MINIBLOCK = 32;
@@ -74,6 +75,39 @@ export function deltaLengths(out: usize, offsets: usize, start: i32, end: i32): 
       store<u64>(at, <u32>(load<i32>(at) - least));
     }
     out = miniblocks(zigzag(out, least), count);
+  }
+  return out;
+}
+
+/**
+ * DELTA_BYTE_ARRAY of Encodings.md: how much each value shares with the one before, the lengths of the rests, the rests.
+ * `scratch` has room for two numbers for each value, and one more.
+ */
+export function deltaBytes(out: usize, data: usize, offsets: usize, start: i32, end: i32, scratch: usize): usize {
+  const count = end - start;
+  const prefixes = scratch;
+  const rests = scratch + ((<usize>count) << 2);
+  let before: usize = 0;
+  let beforeLength = 0;
+  let total = 0;
+  for (let i = 0; i < count; i++) {
+    const value = data + <usize>load<i32>(offsets + ((<usize>(start + i)) << 2));
+    const length = lengthAt(offsets, start + i);
+    const shared = <i32>(matchEnd(value, before, value + min(length, beforeLength)) - value);
+    store<i32>(prefixes + ((<usize>i) << 2), shared);
+    store<i32>(rests + ((<usize>i) << 2), total);
+    total += length - shared;
+    before = value;
+    beforeLength = length;
+  }
+  store<i32>(rests + ((<usize>count) << 2), total);
+  out = delta32(out, prefixes, 0, count);
+  out = deltaLengths(out, rests, 0, count);
+  for (let i = 0; i < count; i++) {
+    const length = lengthAt(rests, i);
+    const value = offsets + ((<usize>(start + i)) << 2);
+    memory.copy(out, data + <usize>(load<i32>(value, 4) - length), length);
+    out += length;
   }
   return out;
 }

@@ -8,7 +8,7 @@
 import { sameWords } from "./bytes";
 import { RESULT } from "./result";
 
-/** Chunks larger than twice this are first judged by a sample spread over them. */
+/** If they are to be judged, chunks larger than twice this are judged by a sample spread over them first. */
 const SAMPLE = 4096;
 /** A sample with more distinct values says: mostly unique. (About 40,000 distinct among 100,000.) */
 const SAMPLE_DISTINCT = <i32>(0.95 * SAMPLE);
@@ -75,6 +75,7 @@ function freeSlot(hash: u64): usize {
 export function dictionary32(
   values: usize,
   count: i32,
+  judge: bool,
   limit: i32,
   codes: usize,
   entriesAt: usize,
@@ -82,13 +83,14 @@ export function dictionary32(
   slotBits: i32,
 ): i32 {
   prepare(count, entriesAt, slotsAt, slotBits);
-  return build<u32>(values, count, limit, codes);
+  return build<u32>(values, count, judge, limit, codes);
 }
 
 /** INT64 and DOUBLE. */
 export function dictionary64(
   values: usize,
   count: i32,
+  judge: bool,
   limit: i32,
   codes: usize,
   entriesAt: usize,
@@ -96,13 +98,13 @@ export function dictionary64(
   slotBits: i32,
 ): i32 {
   prepare(count, entriesAt, slotsAt, slotBits);
-  return build<u64>(values, count, limit, codes);
+  return build<u64>(values, count, judge, limit, codes);
 }
 
 // @ts-ignore: decorator
 @inline
-function build<T>(values: usize, count: i32, limit: i32, codes: usize): i32 {
-  if (count > 2 * SAMPLE) {
+function build<T>(values: usize, count: i32, judge: bool, limit: i32, codes: usize): i32 {
+  if (judge && count > 2 * SAMPLE) {
     const step = count / SAMPLE;
     for (let i = 0; i < SAMPLE; i++) find<T>(values, i * step);
     if (size > SAMPLE_DISTINCT) return -1;
@@ -157,6 +159,7 @@ export function dictionaryBytes(
   offsets: usize,
   count: i32,
   overhead: i32,
+  judge: bool,
   limit: i32,
   limitBytes: i32,
   codes: usize,
@@ -165,7 +168,7 @@ export function dictionaryBytes(
   slotBits: i32,
 ): i32 {
   prepare(count, entriesAt, slotsAt, slotBits);
-  if (count > 2 * SAMPLE) {
+  if (judge && count > 2 * SAMPLE) {
     const step = count / SAMPLE;
     for (let i = 0; i < SAMPLE; i++) findBytes(data, offsets, i * step, overhead);
     if (size > SAMPLE_DISTINCT) return -1;
