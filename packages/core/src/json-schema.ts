@@ -34,7 +34,7 @@ import {
 } from "./schema.js";
 
 /** Schemas visited: a small document can refer to itself in ways that grow without end. */
-const MAX_VISITS = 100_000;
+const MAX_VISITS = 20_000;
 
 const UNKNOWN: DataType = { kind: "unknown" };
 const JSON_TYPE: DataType = { kind: "json" };

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatType, schemaFromJsonSchema } from "../src/index.js";
+import { formatSchema, formatType, parseSchema, type Schema, schemaFromJsonSchema } from "../src/index.js";
 
 /** The type of one property, `!` where it is never null. */
 function typeOf(property: unknown, more: object = {}): string {
@@ -144,5 +145,54 @@ describe("JSON Schema", () => {
     let deep: unknown = { type: "string" };
     for (let i = 0; i < 100_000; i++) deep = { type: "array", items: deep };
     expect(() => typeOf(deep)).toThrow(/nested deeper than 100 levels/);
+  });
+
+  it("ends any document in a schema that can be written down, or in a SchemaError", () => {
+    const name = fc.constantFrom("a", "b", "A", "", "__proto__", "type", "$defs");
+    const { document } = fc.letrec<{ document: unknown }>((tie) => {
+      const documents = fc.array(tie("document"), { maxLength: 3 });
+      const byName = fc.dictionary(name, tie("document"), { maxKeys: 3 });
+      const kind = fc.constantFrom("object", "array", "string", "integer", "number", "boolean", "null", "int");
+      return {
+        document: fc.oneof(
+          { maxDepth: 5 },
+          fc.jsonValue({ maxDepth: 1 }),
+          fc.record(
+            {
+              type: fc.oneof(kind, fc.array(kind, { maxLength: 3 }), fc.jsonValue({ maxDepth: 0 })),
+              properties: byName,
+              required: fc.array(name, { maxLength: 2 }),
+              additionalProperties: tie("document"),
+              items: fc.oneof(tie("document"), documents),
+              prefixItems: documents,
+              anyOf: documents,
+              allOf: documents,
+              enum: fc.array(fc.jsonValue({ maxDepth: 1 }), { maxLength: 3 }),
+              const: fc.jsonValue({ maxDepth: 1 }),
+              format: fc.constantFrom("date", "uuid", "date-time", "x"),
+              $ref: fc.constantFrom("#", "#/properties/a", "#/items", "#/$defs/a", "x"),
+              $defs: byName,
+            },
+            { requiredKeys: [] },
+          ),
+        ),
+      };
+    });
+    let taken = 0;
+    fc.assert(
+      fc.property(document, (json) => {
+        let schema: Schema;
+        try {
+          schema = schemaFromJsonSchema(JSON.parse(JSON.stringify({ type: "object", properties: { x: json } })));
+        } catch (error) {
+          expect((error as Error).name).toBe("SchemaError");
+          return;
+        }
+        taken++;
+        expect(parseSchema(formatSchema(schema))).toEqual(schema);
+      }),
+      { numRuns: 300 },
+    );
+    expect(taken).toBeGreaterThan(30);
   });
 });
