@@ -219,6 +219,22 @@ describe("rows", () => {
     await lake.close();
   });
 
+  it("are checked by validators that are functions, as ArkType's are", async () => {
+    const lake = await Lake.open("memory:");
+    const issues = [{ message: "must be even", path: [{ key: "a" }] }];
+    const even: StandardSchema<{ a: number }> = Object.assign(() => {}, {
+      "~standard": {
+        version: 1 as const,
+        vendor: "test",
+        validate: (value: unknown) => ((value as { a: number }).a % 2 === 0 ? { value } : { issues }),
+      },
+    });
+    const result = await lake.table("t", { schema: even }).append([{ a: 2 }, { a: 3 }], { onReject: "quarantine" });
+    expect(result).toMatchObject({ rowsAdded: 1, rowsRejected: 1 });
+    expect(await lake.table("t").rejects()).toMatchObject([{ line: 2, reason: "a: must be even" }]);
+    await lake.close();
+  });
+
   it("are not waited for after an abort", async () => {
     const lake = await Lake.open("memory:");
     const controller = new AbortController();
