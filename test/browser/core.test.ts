@@ -16,8 +16,8 @@ const CORE = fileURLToPath(new URL("../../packages/core/src/index.ts", import.me
 
 /** Both hosts fetch the vectors, encode them, and say what they found. */
 const PAGE = `
-import { encodeVectors, writeResults } from "./encode-vectors.ts";
-globalThis.results = async () => writeResults(await encodeVectors(await (await fetch("/vectors.json")).json()));
+import { encodeVectors } from "./encode-vectors.ts";
+globalThis.results = async () => encodeVectors(await (await fetch("/vectors.json")).json());
 `;
 const WORKER = `${PAGE}
 globalThis.results().then(
@@ -77,7 +77,7 @@ describe.runIf(chromium !== undefined)("core in a browser", () => {
       ]),
     );
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    expected = await encodeVectors(portable);
+    expected = readResults(await encodeVectors(portable));
     browser = await launchChromium(chromium!);
   });
   afterAll(async () => {

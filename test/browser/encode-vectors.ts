@@ -23,19 +23,18 @@ export function toPortable({ name, declared, parquet, inputs }: Vector): Portabl
   return { name, declared, parquet, inputs: portable };
 }
 
-/** As text, which leaves a page whole: browsers' messages to tests lose keys such as `__proto__`, and JSON loses −0. */
-export function writeResults(results: readonly HostResult[]): string {
+/**
+ * Encodes each vector and says what came of it: {@link HostResult}s as text for {@link readResults}, which leaves a page
+ * whole. Browsers' own messages to tests lose keys such as `__proto__`, and JSON loses −0.
+ */
+export async function encodeVectors(vectors: readonly PortableVector[]): Promise<string> {
+  const results: HostResult[] = [];
+  for (const vector of vectors) results.push(await encodeVector(vector));
   return JSON.stringify(results, (_key, value: unknown) => (Object.is(value, -0) ? "-0" : value));
 }
 
 export function readResults(text: string): HostResult[] {
   return JSON.parse(text, (_key, value: unknown) => (value === "-0" ? -0 : value)) as HostResult[];
-}
-
-export async function encodeVectors(vectors: readonly PortableVector[]): Promise<HostResult[]> {
-  const results: HostResult[] = [];
-  for (const vector of vectors) results.push(await encodeVector(vector));
-  return results;
 }
 
 async function encodeVector(vector: PortableVector): Promise<HostResult> {

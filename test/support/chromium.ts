@@ -12,6 +12,8 @@ const PLACES = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
+const APT = "/usr/bin/apt-get";
+
 /** No traffic of its own, and no sandbox, which containers do not allow. */
 const FLAGS = [
   "--no-sandbox",
@@ -29,10 +31,10 @@ export function findChromium(): string | undefined {
   const known = found();
   if (known !== undefined) return known;
   const maySetUp = process.env.CI === "true" || process.env.EIDER_SETUP === "1";
-  if (!maySetUp || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return undefined;
+  if (!maySetUp || process.getuid?.() !== 0 || !existsSync(APT)) return undefined;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   for (const args of [["update"], ["install", "-y", "--no-install-recommends", "chromium"]]) {
-    spawnSync("apt-get", args, { env, stdio: "ignore" });
+    spawnSync(APT, args, { env, stdio: "ignore" });
   }
   return found();
 }
