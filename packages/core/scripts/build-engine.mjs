@@ -2,9 +2,10 @@
  * Compiles `assembly/` to WebAssembly and writes it into `src/engine-module.ts`, where it needs no loader: Node.js,
  * browsers, workers and bundlers take it alike. Does nothing when that file was made from the same sources.
  *
- *   node scripts/build-engine.mjs [--check]
+ *   node scripts/build-engine.mjs [--check | --dry-run]
  *
- * `--check` compiles in any case and fails where the result differs from what is there.
+ * `--check` compiles in any case and fails where the result differs from what is there; `--dry-run` fails where the
+ * sources do, and compiles nothing.
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +18,9 @@ const target = fileURLToPath(new URL("../src/engine-module.ts", import.meta.url)
 const sources = hashSources(folder);
 const present = existsSync(target) ? readFileSync(target, "utf8") : "";
 const check = process.argv.includes("--check");
-if (check || !present.includes(sources)) {
+const stale = !present.includes(sources);
+if (process.argv.includes("--dry-run")) process.exitCode = stale ? 1 : 0;
+else if (check || stale) {
   const wasm = await compileEngine(folder);
   const text = `/** Made from \`assembly/\` by \`scripts/build-engine.mjs\`: never edit it by hand. */
 

@@ -7,7 +7,7 @@ import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import type { Reject } from "./errors.js";
 import { NumberToken } from "./number-token.js";
 import { type Parser, SchemaMisfit, type TextParserOptions } from "./parser.js";
-import { DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, RowBatches, RowFault } from "./row-batches.js";
+import { DEFAULT_BATCH_BYTES, RowBatches, RowFault, rowsPerBatch } from "./row-batches.js";
 import { formatType, nameKey } from "./schema.js";
 import { createTextAppender, type TextAppender } from "./text-values.js";
 import { rawText } from "./utf8.js";
@@ -56,7 +56,7 @@ class CsvParser implements Parser<Uint8Array>, CsvConsumer {
     this.#input = new CsvInput(csv, this, options.part);
     // Batches are cut here, where a range of rows must be known before its columns are filled.
     this.#batches = new RowBatches({ ...options, batchRows: Infinity, batchBytes: Infinity });
-    this.#batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
+    this.#batchRows = rowsPerBatch(options);
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
     this.#pad = csv.ragged === "pad";
     this.#nulls = new NullCells(csv);

@@ -9,12 +9,12 @@ import { tooLarge } from "./json-parser.js";
 import { JsonRows } from "./json-rows.js";
 import type { RowSeparator, RowSink } from "./json-splitter.js";
 import type { TextParserOptions } from "./parser.js";
-import { DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, RowBatches, RowFault } from "./row-batches.js";
+import { DEFAULT_BATCH_BYTES, RowBatches, RowFault, rowsPerBatch } from "./row-batches.js";
 import { type Schema, storedSchema } from "./schema.js";
 import { rawText } from "./utf8.js";
 
 /** Input that the engine looks at in one go: what the processor's cache holds beside the columns. */
-export const PIECE_BYTES: number = 512 * 1024;
+export const PIECE_BYTES: number = 256 * 1024;
 /** Largest row that is handed to the engine alone, because its text came in two chunks. */
 const ROW_BYTES = 64 * 1024;
 /** Bytes behind the input that the engine may look at. */
@@ -61,7 +61,7 @@ export class JsonEngineRows implements RowSink {
     this.#engine = engine;
     this.#ignore = options.unknownFields === "ignore";
     this.#stored = storedSchema(options.schema);
-    this.#batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
+    this.#batchRows = rowsPerBatch(options);
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
     const unlimited = Number.POSITIVE_INFINITY;
     this.slow = new RowBatches({ ...options, batchRows: unlimited, batchBytes: unlimited });

@@ -32,7 +32,7 @@ export interface ParserOptions {
   readonly unknownFields: "misfit" | "reject" | "ignore";
   /** A value that does not fit its column: stop with {@link SchemaMisfit}, or reject the row (`type_mismatch`). */
   readonly valueMisfits: "misfit" | "reject";
-  /** Rows per record batch. Default 100,000. */
+  /** Rows per record batch. Default 100,000, fewer with more than 167 columns: at most 16 Mi values. */
   readonly batchRows?: number;
   /** Input bytes (or an estimate of them) per record batch. Default 32 MiB. */
   readonly batchBytes?: number;

@@ -4,7 +4,7 @@ import { type Builder, StructBuilder } from "./builders.js";
 import type { RecordBatch } from "./columns.js";
 import { InvalidInputError, type Reject, type RowProblem } from "./errors.js";
 import { type ParserOptions, SchemaMisfit } from "./parser.js";
-import { type Schema, storedSchema } from "./schema.js";
+import { childFields, type Field, type Schema, storedSchema } from "./schema.js";
 
 /** Largest row, in bytes of its text. Bounds the memory that a missing line end or quote can take. */
 export const MAX_ROW_BYTES: number = 16 * 1024 * 1024;
@@ -12,7 +12,9 @@ export const MAX_ROW_BYTES: number = 16 * 1024 * 1024;
 /** Objects and arrays in each other, the row itself included. Deeper rows, and cyclic objects, are refused. */
 export const MAX_DEPTH = 100;
 
-export const DEFAULT_BATCH_ROWS = 100_000;
+const DEFAULT_BATCH_ROWS = 100_000;
+/** Values per batch where nobody says how many rows: bounds the memory of tables with thousands of columns. */
+const DEFAULT_BATCH_VALUES = 16 * 1024 * 1024;
 export const DEFAULT_BATCH_BYTES: number = 32 * 1024 * 1024;
 export const DEFAULT_MAX_REJECTS = 10_000;
 
@@ -61,6 +63,17 @@ export class PendingFault {
   }
 }
 
+/** Rows that fill a batch. */
+export function rowsPerBatch({ batchRows, schema }: ParserOptions): number {
+  if (batchRows !== undefined) return batchRows;
+  const leaves = ({ type }: Field): number => {
+    const children = childFields(type);
+    return children.length === 0 ? 1 : children.reduce((sum, child) => sum + leaves(child), 0);
+  };
+  const columns = schema.fields.reduce((sum, field) => sum + leaves(field), 0);
+  return Math.max(1, Math.min(DEFAULT_BATCH_ROWS, Math.floor(DEFAULT_BATCH_VALUES / Math.max(1, columns))));
+}
+
 /** The error for more rejects than are allowed; the last of `rejects` is the one too many. */
 export function tooManyRejects(rejects: readonly Reject[], maxRejects: number): InvalidInputError {
   const rows = rejects
@@ -95,7 +108,7 @@ export class RowBatches {
   constructor(options: ParserOptions) {
     this.#options = options;
     this.#stored = storedSchema(options.schema);
-    this.#batchRows = options.batchRows ?? DEFAULT_BATCH_ROWS;
+    this.#batchRows = rowsPerBatch(options);
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
     this.#maxRejects = options.maxRejects ?? DEFAULT_MAX_REJECTS;
     this.root = new StructBuilder({ kind: "struct", fields: options.schema.fields }, false, options.schema.fields);

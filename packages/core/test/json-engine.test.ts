@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Column, RecordBatch } from "../src/columns.js";
@@ -6,6 +8,7 @@ import { createJsonEngineParser } from "../src/json-engine.js";
 import { createJsonParser } from "../src/json-parser.js";
 import { type Parser, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
 import { formatType } from "../src/schema.js";
+import { batchRows } from "../src/values.js";
 import { schemaOf, utf8 } from "./text.js";
 
 /** All that a parser makes of its input. */
@@ -374,4 +377,174 @@ describe("the engine gives what the TypeScript parser gives", () => {
       settings,
     );
   });
+});
+
+/** The values of the only column, which the engine itself must have read: TypeScript's parser is not asked. */
+function column(type: string, texts: readonly string[]): unknown[] {
+  const schema = schemaOf({ v: type });
+  const engine = createJsonEngineParser({ schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" });
+  if (!engine) throw new Error("this host has no WebAssembly with vectors");
+  engine.push(utf8(texts.map((text) => `{"v":${text}}\n`).join("")));
+  engine.end();
+  const batch = engine.take();
+  return batch ? batchRows(batch, "exact").map((row) => (row as { v: unknown }).v) : [];
+}
+
+describe("values equal those of", () => {
+  const numRuns = 300;
+
+  test("Number, for fractions of any length", () => {
+    const digits = fc.stringMatching(/^[0-9]{1,22}$/);
+    const fraction = fc
+      .tuple(fc.boolean(), fc.nat(99999), digits, fc.option(fc.integer({ min: -330, max: 300 })))
+      .map(([minus, whole, places, e]) => `${minus ? "-" : ""}${whole}.${places}${e === null ? "" : `e${e}`}`);
+    // Floats as JavaScript writes them, and numbers half way between two floats.
+    const shortest = fc.double({ noNaN: true, noDefaultInfinity: true }).map((x) => x.toExponential());
+    const halfway = fc
+      .tuple(fc.bigInt({ min: 2n ** 52n, max: 2n ** 53n - 1n }), fc.integer({ min: -4, max: 3 }))
+      .map(([m, shift]) => {
+        // (2m + 1) × 2^shift has one bit more than a float.
+        const odd = 2n * m + 1n;
+        if (shift >= 0) return `${odd << BigInt(shift)}.0`;
+        const scaled = (odd * 10n ** BigInt(-shift)) >> BigInt(-shift);
+        const text = scaled.toString().padStart(20, "0");
+        return `${text.slice(0, shift).replace(/^0+(?=.)/, "")}.${text.slice(shift)}`;
+      });
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fraction, shortest, halfway), { maxLength: 50 }), (texts) => {
+        const finite = texts.filter((text) => Number.isFinite(Number(text)));
+        expect(column("float64", finite)).toEqual(finite.map(Number));
+      }),
+      { ...settings, numRuns },
+    );
+  });
+
+  test("BigInt, for integers of 64 bits", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
+        fc.array(fc.bigInt(0n, 2n ** 64n - 1n)),
+        (i, u) => {
+          expect(column("int64", i.map(String))).toEqual(i);
+          expect(column("uint64", u.map(String))).toEqual(u);
+        },
+      ),
+      { ...settings, numRuns },
+    );
+  });
+
+  test("Date, for instants", () => {
+    const instant = fc.date({
+      min: new Date("0001-01-01T00:00:00Z"),
+      max: new Date("9999-12-31T23:59:59.999Z"),
+      noInvalidDate: true,
+    });
+    fc.assert(
+      fc.property(fc.array(instant), (dates) => {
+        const micros = dates.map((date) => date.toISOString().replace("Z", "000Z"));
+        expect(
+          column(
+            "timestamptz",
+            dates.map((date) => JSON.stringify(date)),
+          ),
+        ).toEqual(micros);
+      }),
+      { ...settings, numRuns },
+    );
+  });
+
+  test("JSON.parse, for text", () => {
+    const text = fc.string({ unit: "binary", maxLength: 80 }).filter((s) => !/\p{Surrogate}/u.test(s));
+    const escaped = (s: string): string =>
+      `"${Array.from({ length: s.length }, (_, i) => `\\u${s.charCodeAt(i).toString(16).padStart(4, "0")}`).join("")}"`;
+    fc.assert(
+      fc.property(fc.array(text), (texts) => {
+        expect(
+          column(
+            "string",
+            texts.map((s) => JSON.stringify(s)),
+          ),
+        ).toEqual(texts);
+        expect(column("string", texts.map(escaped))).toEqual(texts);
+      }),
+      { ...settings, numRuns },
+    );
+  });
+
+  test("Buffer, for base64", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (values) => {
+        const texts = values.map((bytes) => JSON.stringify(Buffer.from(bytes).toString("base64")));
+        expect(column("binary", texts)).toEqual(values);
+      }),
+      { ...settings, numRuns },
+    );
+  });
+});
+
+describe("the engine and TypeScript take turns", () => {
+  const reject = { unknownFields: "reject", valueMisfits: "reject", format: "ndjson" } as const;
+
+  test("in long inputs with odd rows of any frequency and size", () => {
+    const schema = schemaOf({ i: "int64", s: "string", "l!": "list<string>", st: "struct<a: float64, b: string>" });
+    const row = (i: number): string => {
+      if (i % 5000 === 4000) return `{"l":[],"s":"${"long ".repeat(60_000)}"}`;
+      if (i % 5000 === 4500) return `{"l":[],"s":"${"longer ".repeat(20_000)}"}`;
+      if (i > 8000 && i % 3 === 0) return `{"i":${i},"i":${i + 1},"l":["x"],"st":{"a":1.5,"b":"t"}}`;
+      if (i % 997 === 0) return `{"i":"${i}","l":[]}`;
+      return `{"i":${i},"s":"row ${i}","l":["a","${i}"],"st":${i % 7 === 0 ? "null" : `{"b":"é","a":${i / 8}}`}}`;
+    };
+    const input = utf8(Array.from({ length: 12_000 }, (_, i) => row(i)).join("\n"));
+    for (const size of [input.length, 65_536, 100_003]) {
+      const cuts = Array.from({ length: Math.floor(input.length / size) }, (_, i) => (i + 1) * size);
+      for (const batch of [{}, { batchRows: 1000 }, { batchBytes: 300_000 }]) {
+        const { rows, rejects } = compare(input, { ...reject, ...batch, schema }, cuts);
+        // 13 multiples of 997, of which 8,973 and 11,964 are rows with a repeated key.
+        expect([rows, rejects.length]).toEqual([11_989, 11]);
+      }
+    }
+  });
+
+  test("where keys are spelled in endless ways", () => {
+    const spelled = (i: number): string => {
+      const letters = Array.from("spelling", (c, bit) => ((i >> bit) & 1 ? c.toUpperCase() : c)).join("");
+      return i % 2 === 0 ? letters : `\\u00${letters.charCodeAt(0).toString(16)}${letters.slice(1)}`;
+    };
+    const rows = Array.from(
+      { length: 3000 },
+      (_, i) => `{"${spelled(i % 256)}":${i},"k${i}":[${i}],"other":"x","x${i % 20}":0}`,
+    );
+    const schema = schemaOf({ spelling: "int64", other: "string" });
+    const { ignored } = compare(utf8(rows.join("\n")), { ...reject, unknownFields: "ignore", schema });
+    expect(ignored).toMatchObject({ k17: 1, x3: 150 });
+  });
+
+  test("over thousands of columns, most of which a row lacks", () => {
+    const names = Array.from({ length: 1000 }, (_, i) => `a column with number ${i}`);
+    const schema = schemaOf(Object.fromEntries(names.map((name, i) => [name, i % 2 ? "int32" : "string"])));
+    const row = (i: number): string => {
+      const own = [i % 1000, (i * 7) % 1000, (i * 31) % 1000].map(
+        (c) => `"a column with number ${c}":${c % 2 ? i : `"${i}"`}`,
+      );
+      return `{${own.join(",")}}`;
+    };
+    const input = utf8(Array.from({ length: 200 }, (_, i) => row(i)).join("\n"));
+    compare(input, { ...reject, schema });
+    compare(input, { ...reject, schema, batchRows: 64 });
+  });
+
+  test("a parser that failed says so again, and leaves the engine fit for the next one", () => {
+    const options = { ...reject, unknownFields: "misfit", schema: schemaOf({ a: "int64" }) } as const;
+    const parser = createJsonEngineParser(options);
+    const bad = utf8('{"a":1}\n{"b":1}\n');
+    expect(() => parser?.push(bad)).toThrow(SchemaMisfit);
+    expect(() => parser?.push(utf8('{"a":1}\n'))).toThrow(SchemaMisfit);
+    expect(parser?.rows).toBe(1);
+    compare(utf8('{"a":7}\n{"a":null}\n{}'), options);
+  });
+});
+
+test("the module in the package is made from the sources in assembly/", () => {
+  const script = fileURLToPath(new URL("../scripts/build-engine.mjs", import.meta.url));
+  expect(spawnSync(process.execPath, [script, "--dry-run"]).status).toBe(0);
 });
