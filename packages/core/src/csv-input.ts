@@ -150,6 +150,8 @@ export interface CsvHead {
   readonly delimiter: string;
   /** Distinct names, as `CsvOptions.header` takes them. */
   readonly header: readonly string[];
+  /** 1-based line where the header begins, or the first record if there is none. */
+  readonly line: number;
 }
 
 /**
@@ -157,10 +159,10 @@ export interface CsvHead {
  * @param front at least 64 KiB and 3 bytes, unless `complete` says that the text ends there
  */
 export function readCsvHead(front: Uint8Array, options: CsvOptions, complete: boolean): CsvHead | undefined {
-  let header: readonly string[] | undefined;
+  let head: Omit<CsvHead, "delimiter"> | undefined;
   const input = new CsvInput(options, {
-    columns: (names) => {
-      header = names;
+    columns: (header, line) => {
+      head = { header, line };
     },
     records() {},
   });
@@ -172,7 +174,9 @@ export function readCsvHead(front: Uint8Array, options: CsvOptions, complete: bo
     return undefined;
   }
   const { delimiter } = input;
-  return header && delimiter !== undefined ? { delimiter, header } : undefined;
+  // A text of blank lines has no columns.
+  if (!head || head.header.length === 0 || delimiter === undefined) return undefined;
+  return { delimiter, ...head };
 }
 
 /**
