@@ -21,6 +21,7 @@ import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
 import { uuidv7 } from "./ids.js";
 import type { LakeLocation, LakeOptions, Logger } from "./options.js";
+import { RangePool } from "./ranges/pool.js";
 
 /** Key of the object that makes a store a lake. */
 const LAKE_KEY = "_eider/lake.json";
@@ -37,6 +38,8 @@ export interface OpenLake {
   readonly logger: Logger;
   readonly clock: () => number;
   readonly newId: () => string;
+  /** The worker threads of large appends. */
+  readonly ranges: RangePool;
   /** DuckDB is loaded by the first call. */
   engine(): Promise<QueryEngine>;
   /** Gives this handle up; the last one closes the parts. */
@@ -181,6 +184,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
   const random = options.random ?? randomBytes;
   const tempFolder = options.cacheDir ?? tmpdir();
   const logger = options.logger ?? {};
+  const ranges = new RangePool({ threads: options.threads, logger });
   let engine: Promise<QueryEngine> | undefined;
   return {
     store,
@@ -190,6 +194,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     logger,
     clock,
     newId: () => uuidv7(clock(), random),
+    ranges,
     engine() {
       const opening =
         engine ??
@@ -215,6 +220,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
       try {
         await opened?.[Symbol.asyncDispose]();
       } finally {
+        await ranges[Symbol.asyncDispose]();
         await catalog[Symbol.asyncDispose]();
         await store[Symbol.asyncDispose]();
       }

@@ -21,7 +21,10 @@ export interface LakeOptions {
   readonly cacheDir?: string;
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
-  /** Threads of a query. Default: one per core. */
+  /**
+   * Threads of a query, and worker threads of an append of 32 MiB or more. Default: one per core, for appends four at
+   * most. 1: appends start no worker.
+   */
   readonly threads?: number;
   /**
    * What the SQL of this lake may touch besides its tables. `all` (default): whatever the process may, files and `COPY … TO`

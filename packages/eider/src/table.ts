@@ -52,6 +52,7 @@ export class Table<R = object> {
         openParquet: async (path: string) => (await open.engine()).openParquet(path),
         newId: open.newId,
         logger: open.logger,
+        ranges: open.ranges,
       };
       const trace = { table: this.name, ...(options.batchId !== undefined && { batchId: options.batchId }) };
       return traced("append", trace, () => append(context, this.#plan, source as Source, options));

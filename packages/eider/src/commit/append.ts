@@ -20,7 +20,6 @@ import {
   lastFieldId,
   parseOrderBy,
   parsePartitionBy,
-  type RecordBatch,
   type Schema,
   sameSchema,
   storedSchema,
@@ -28,6 +27,7 @@ import {
 import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
 import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
+import type { RangePool } from "../ranges/pool.js";
 import { type Input, openInput } from "../source/input.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";
@@ -53,6 +53,7 @@ export interface AppendContext {
   readonly tempFolder: string;
   readonly openParquet: (path: string) => Promise<ParquetImport>;
   readonly logger: Logger;
+  readonly ranges: RangePool;
   /** A random id for a file, a table or a batch; sorts by time. */
   readonly newId: () => string;
 }
@@ -141,8 +142,10 @@ class Attempt {
         restart: async (schema) => {
           await stage?.discard();
           stage = this.#newStage(target, schema, intent.base);
+          return stage.keepsOrder ? "rowGroups" : "batches";
         },
-        add: (batch: RecordBatch) => stage!.add(batch),
+        add: (batch) => stage!.add(batch),
+        addRowGroup: (group) => stage!.addRowGroup(group),
       });
       this.#assertStorable(read);
       this.#enter("upload");
@@ -265,6 +268,7 @@ class Attempt {
       integerBounds: () => this.#integerBounds(table),
       openParquet: this.#context.openParquet,
       tempFolder: this.#context.tempFolder,
+      ranges: this.#context.ranges,
       onCounters: (counters) => {
         this.#counters = counters;
         this.#report();

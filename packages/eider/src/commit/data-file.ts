@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { DataFile } from "@eider/catalog";
 import {
+  type EncodedRowGroup,
   type OrderBy,
   ParquetEncoder,
   type PartitionSpec,
@@ -60,6 +61,11 @@ export class DataFileWriter {
   async write(rows: RecordBatch): Promise<void> {
     this.#encoder ??= await this.#begin();
     await this.#take(this.#encoder.writeRowGroup(rows));
+  }
+
+  async add(group: EncodedRowGroup): Promise<void> {
+    this.#encoder ??= await this.#begin();
+    await this.#take(this.#encoder.addRowGroup(group));
   }
 
   async close(): Promise<StagedFile> {

@@ -2,6 +2,7 @@
 
 import {
   canonicalRow,
+  type EncodedRowGroup,
   InvalidInputError,
   type RecordBatch,
   type Reject,
@@ -11,6 +12,7 @@ import {
 import type { ContentHash } from "@eider/core/node";
 import type { ParquetImport } from "@eider/query";
 import type { AppendOptions } from "../options.js";
+import type { RangePool } from "../ranges/pool.js";
 import { decompressed } from "../source/decompress.js";
 import type { Input } from "../source/input.js";
 
@@ -40,13 +42,30 @@ export interface ReadOptions {
   readonly integerBounds: () => Promise<ReadonlyMap<number, { readonly min: bigint; readonly max: bigint }>>;
   readonly openParquet: (path: string) => Promise<ParquetImport>;
   readonly tempFolder: string;
+  readonly ranges: RangePool;
   readonly onCounters: (counters: ReadCounters) => void;
 }
 
-/** Receives the batches of a pass. `restart` comes before the first batch and whenever the schema has changed. */
+/** Receives the batches of a pass. */
 export interface BatchSink {
-  restart(schema: Schema): Promise<void>;
+  /**
+   * Comes before the first batch and whenever the schema has changed. Tells whether rows are stored as they come, so that
+   * they may come encoded, or are sorted or parted first.
+   */
+  restart(schema: Schema): Promise<"rowGroups" | "batches">;
   add(batch: RecordBatch): Promise<void>;
+  addRowGroup(group: EncodedRowGroup): Promise<void>;
+}
+
+/** Takes the pieces of a pass in order, and puts what becomes of them into the sink. */
+export interface Feed<T> extends AsyncDisposable {
+  push(piece: T): Promise<void>;
+  end(): Promise<void>;
+  /** Rows taken so far, and rows that cannot be taken. */
+  readonly rows: number;
+  readonly rejects: readonly Reject[];
+  /** Dropped values by key, complete at the end. */
+  readonly ignoredFields: ReadonlyMap<string, number>;
 }
 
 export interface ReadResult {

@@ -12,11 +12,11 @@ import {
   createRowInferrer,
   createRowParser,
   createTextInferrer,
-  createTextParser,
   type Inferrer,
   InvalidInputError,
   type Parser,
   type ParserOptions,
+  type Reject,
   type Schema,
   SchemaMisfit,
   storedSchema,
@@ -24,10 +24,12 @@ import {
 } from "@eider/core";
 import { type ContentHash, createContentHash } from "@eider/core/node";
 import type { AppendOptions } from "../options.js";
+import { TextFeed, type TextFeedOptions } from "../ranges/feed.js";
 import {
   type BatchSink,
   type BytesInput,
   bytesOf,
+  type Feed,
   failRows,
   hashRows,
   NAMED_REJECTS,
@@ -64,7 +66,7 @@ interface Reader<T> {
   /** Size of a piece, and how much of the front is a sample, in the same unit. */
   size(piece: T): number;
   readonly sampleSize: number;
-  parser(options: ParserOptions): Parser<T>;
+  feed(options: ParserOptions, output: TextFeedOptions["output"], sink: BatchSink): Feed<T>;
   inferrer(
     base: Schema | undefined,
     bounds: Awaited<ReturnType<ReadOptions["integerBounds"]>> | undefined,
@@ -85,7 +87,15 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
     pieces: (counters) => bytesOf(input, options, counters),
     size: (piece) => piece.byteLength,
     sampleSize: SAMPLE_BYTES,
-    parser: (parse) => createTextParser({ ...parse, ...text }),
+    feed: (parse, output, sink) =>
+      new TextFeed({
+        text: { ...parse, ...text },
+        pool: options.ranges,
+        totalBytes: input.totalBytes,
+        output,
+        sink,
+        signal: options.append.signal,
+      }),
     inferrer: (base, integerBounds) =>
       createTextInferrer({ ...text, ...(base && { base }), ...(integerBounds && { integerBounds }) }),
     newHash: () => createContentHash("bytes"),
@@ -100,7 +110,7 @@ function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unkn
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
-    parser: (parse) => createRowParser(parse),
+    feed: (parse, _output, sink) => new RowFeed(parse, sink),
     inferrer: (base, integerBounds) =>
       createRowInferrer({ ...(base && { base }), ...(integerBounds && { integerBounds }) }),
     newHash: () => createContentHash("rows"),
@@ -172,42 +182,72 @@ class Reading<T> {
 
   async #parse(schema: Schema, misfits: "misfit" | "reject"): Promise<ReadResult> {
     const fail = (this.#options.append.onReject ?? "fail") === "fail";
-    const parser = this.#reader.parser({
+    const options: ParserOptions = {
       schema,
       unknownFields: this.#mode === "ignore" ? "ignore" : misfits,
       valueMisfits: misfits,
       ...(this.#options.append.maxRejects !== undefined && { maxRejects: this.#options.append.maxRejects }),
-    });
+    };
     const hash = this.#reader.newHash();
     const counters = newCounters();
-    await this.#sink.restart(schema);
+    await using feed = this.#reader.feed(options, await this.#sink.restart(schema), this.#sink);
     for await (const piece of this.#reader.pieces(counters)) {
       this.#reader.hash(hash, piece);
-      parser.push(await this.#validated(piece));
-      if (fail && parser.rejects.length >= NAMED_REJECTS) failRows(parser.rejects, true);
-      await this.#drain(parser);
-      counters.rows = parser.rows;
-      counters.rejected = parser.rejects.length;
+      await feed.push(await this.#validated(piece));
+      const { rows, rejects } = feed;
+      if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);
+      counters.rows = rows;
+      counters.rejected = rejects.length;
       this.#options.onCounters(counters);
     }
-    parser.end();
-    if (fail && parser.rejects.length > 0) failRows(parser.rejects, false);
-    await this.#drain(parser);
-    this.#options.onCounters({ ...counters, rows: parser.rows, rejected: parser.rejects.length });
-    return {
-      schema,
-      contentHash: hash.digest(),
-      rows: parser.rows,
-      rejects: parser.rejects,
-      ignoredFields: parser.ignoredFields,
-    };
+    await feed.end();
+    const { rows, rejects, ignoredFields } = feed;
+    if (fail && rejects.length > 0) failRows(rejects, false);
+    this.#options.onCounters({ ...counters, rows, rejected: rejects.length });
+    return { schema, contentHash: hash.digest(), rows, rejects, ignoredFields };
   }
 
   #validated(piece: T): T | Promise<T> {
     return this.#reader.validated?.(piece) ?? piece;
   }
+}
 
-  async #drain(parser: Parser<T>): Promise<void> {
+/** Rows, parsed as they come. */
+class RowFeed implements Feed<readonly unknown[]> {
+  readonly #parser: Parser<readonly unknown[]>;
+  readonly #sink: BatchSink;
+
+  constructor(options: ParserOptions, sink: BatchSink) {
+    this.#parser = createRowParser(options);
+    this.#sink = sink;
+  }
+
+  get rows(): number {
+    return this.#parser.rows;
+  }
+
+  get rejects(): readonly Reject[] {
+    return this.#parser.rejects;
+  }
+
+  get ignoredFields(): ReadonlyMap<string, number> {
+    return this.#parser.ignoredFields;
+  }
+
+  push(rows: readonly unknown[]): Promise<void> {
+    this.#parser.push(rows);
+    return this.#drain();
+  }
+
+  end(): Promise<void> {
+    this.#parser.end();
+    return this.#drain();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  async #drain(): Promise<void> {
+    const parser = this.#parser;
     for (let batch = parser.take(); batch; batch = parser.take()) await this.#sink.add(batch);
   }
 }

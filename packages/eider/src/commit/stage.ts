@@ -6,6 +6,7 @@
 import {
   batchBytes,
   concatBatches,
+  type EncodedRowGroup,
   type PartitionValue,
   partitionKey,
   partitionPath,
@@ -48,10 +49,23 @@ export class Stage {
     this.#options = options;
   }
 
+  /** Whether rows are stored in the order in which they come, so that {@link addRowGroup} may be used too. */
+  get keepsOrder(): boolean {
+    return this.#options.partitionBy.length === 0 && this.#options.orderBy.length === 0;
+  }
+
+  /** Adds rows that are encoded already, with the stage's schema. */
+  async addRowGroup(group: EncodedRowGroup): Promise<void> {
+    this.#options.signal?.throwIfAborted();
+    this.#open ??= this.#newFile([], "");
+    await this.#open.add(group);
+    if (this.#open.bytes >= TARGET_FILE_BYTES) await this.#closeOpen();
+  }
+
   async add(batch: RecordBatch): Promise<void> {
     this.#options.signal?.throwIfAborted();
     if (batch.length === 0) return;
-    if (this.#options.partitionBy.length === 0 && this.#options.orderBy.length === 0) {
+    if (this.keepsOrder) {
       await this.#stream(batch);
       return;
     }

@@ -1,0 +1,245 @@
+/**
+ * Text on its way into the sink, range by range. Short input, and text that cannot be cut, is parsed here as it comes;
+ * of long input each range is gathered and goes to a worker. The ranges, their order and what becomes of them are the
+ * same either way.
+ */
+
+import {
+  createTextParser,
+  DEFAULT_MAX_REJECTS,
+  type Parser,
+  type Reject,
+  type TextParserOptions,
+  tooManyRejects,
+} from "@eider/core";
+import type { BatchSink, Feed } from "../commit/pass.js";
+import { type Cutter, createCutter, frontBytes } from "./cutter.js";
+import type { RangeJob, RangeResult } from "./job.js";
+import type { RangePool } from "./pool.js";
+
+/** Room for the row that ends a range. */
+const ROW_BYTES = 1024 * 1024;
+/** A range that a row makes longer than this is parsed here: no row that parsers take is so large. */
+const MAX_ROW_BYTES = 16 * 1024 * 1024;
+
+export interface TextFeedOptions {
+  readonly text: TextParserOptions;
+  readonly pool: RangePool;
+  /** Of the input, perhaps compressed; if known. */
+  readonly totalBytes: number | undefined;
+  readonly output: RangeJob["output"];
+  readonly sink: BatchSink;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The range being read: by a parser here, or into a buffer for a worker. */
+type Range =
+  | { readonly text: TextParserOptions; readonly parser: Parser<Uint8Array> }
+  | { readonly text: TextParserOptions; readonly parser: undefined; buffer: Uint8Array<ArrayBuffer>; length: number };
+
+/** A range that a worker has, or will have. */
+interface Pending {
+  readonly result: Promise<RangeResult>;
+  /** Ends when there is a result or an error. */
+  readonly settling: Promise<void>;
+  settled: boolean;
+}
+
+export class TextFeed implements Feed<Uint8Array> {
+  readonly #options: TextFeedOptions;
+  readonly #maxRejects: number;
+  /** The front of the text, until it is known how to cut it. */
+  #front: Uint8Array[] | undefined = [];
+  #bytes = 0;
+  #cutter: Cutter | undefined;
+  #range: Range | undefined;
+  #ranges = 0;
+  readonly #free: Uint8Array<ArrayBuffer>[] = [];
+  readonly #pending: Pending[] = [];
+  /** Of the ranges that are done. */
+  #rows = 0;
+  readonly #rejects: Reject[] = [];
+  readonly #ignored = new Map<string, number>();
+
+  constructor(options: TextFeedOptions) {
+    this.#options = options;
+    this.#maxRejects = options.text.maxRejects ?? DEFAULT_MAX_REJECTS;
+  }
+
+  get rows(): number {
+    return this.#rows + (this.#range?.parser?.rows ?? 0);
+  }
+
+  get rejects(): readonly Reject[] {
+    const current = this.#range?.parser?.rejects ?? [];
+    return current.length === 0 ? this.#rejects : [...this.#rejects, ...current];
+  }
+
+  get ignoredFields(): ReadonlyMap<string, number> {
+    return this.#ignored;
+  }
+
+  async push(piece: Uint8Array): Promise<void> {
+    this.#bytes += piece.length;
+    if (!this.#front) await this.#read(piece);
+    else if (this.#bytes >= frontBytes(this.#options.text.format)) await this.#decide(piece, false);
+    // The piece is the caller's, who may use its memory again.
+    else this.#front.push(piece.slice());
+  }
+
+  async end(): Promise<void> {
+    if (this.#front) await this.#decide(new Uint8Array(0), true);
+    if (this.#ranges === 0) this.#range = await this.#begin();
+    await this.#endRange();
+    while (this.#pending.length > 0) await this.#collect();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#options.pool.forget(this);
+  }
+
+  async #decide(piece: Uint8Array, complete: boolean): Promise<void> {
+    const { text, pool } = this.#options;
+    const front = this.#front!.length === 0 ? piece : Buffer.concat([...this.#front!, piece]);
+    this.#front = undefined;
+    this.#cutter = createCutter(text.format, text.csv, front, complete, pool.limits);
+    await this.#read(front);
+  }
+
+  async #read(piece: Uint8Array): Promise<void> {
+    this.#cutter?.begin(piece);
+    for (let at = 0; at < piece.length; ) {
+      this.#range ??= await this.#begin();
+      const cut = this.#cutter?.next() ?? -1;
+      const end = cut === -1 ? piece.length : cut;
+      await this.#take(end - at === piece.length ? piece : piece.subarray(at, end));
+      if (cut !== -1) await this.#endRange();
+      at = end;
+    }
+  }
+
+  async #begin(): Promise<Range> {
+    this.#ranges++;
+    const { text, pool } = this.#options;
+    const { part, csv } = this.#cutter ?? {};
+    const own = part ? { ...text, ...(csv && { csv }), part } : text;
+    if (!this.#usesWorkers()) return this.#beginHere(own);
+    const buffer = this.#free.pop() ?? new Uint8Array(pool.limits.bytes + ROW_BYTES);
+    return { text: own, parser: undefined, buffer, length: 0 };
+  }
+
+  #usesWorkers(): boolean {
+    const { pool, totalBytes } = this.#options;
+    if (!this.#cutter || pool.threads === 1) return false;
+    return this.#bytes >= pool.minBytes || (totalBytes !== undefined && totalBytes >= pool.minBytes);
+  }
+
+  /** Begins a range that is parsed here, once all before it are in the sink. */
+  async #beginHere(text: TextParserOptions): Promise<Range> {
+    while (this.#pending.length > 0) await this.#collect();
+    return { text, parser: createTextParser(text) };
+  }
+
+  async #take(bytes: Uint8Array): Promise<void> {
+    let range = this.#range!;
+    if (!range.parser) {
+      const length = range.length + bytes.length;
+      const most = this.#options.pool.limits.bytes + MAX_ROW_BYTES;
+      if (length <= most) {
+        if (length > range.buffer.length) range.buffer = grown(range.buffer.subarray(0, range.length), most);
+        range.buffer.set(bytes, range.length);
+        range.length = length;
+        return;
+      }
+      const gathered = range.buffer.subarray(0, range.length);
+      range = await this.#beginHere(range.text);
+      this.#range = range;
+      range.parser?.push(gathered);
+    }
+    if (!range.parser) return;
+    range.parser.push(bytes);
+    await this.#drain(range.parser);
+  }
+
+  async #endRange(): Promise<void> {
+    const range = this.#range!;
+    this.#range = undefined;
+    if (!range.parser) return this.#dispatch(range.text, range.buffer.subarray(0, range.length));
+    range.parser.end();
+    await this.#drain(range.parser);
+    this.#count(range.parser);
+  }
+
+  async #drain(parser: Parser<Uint8Array>): Promise<void> {
+    for (let batch = parser.take(); batch; batch = parser.take()) await this.#options.sink.add(batch);
+  }
+
+  /** Gives a range to a worker as soon as one has nothing else to do for this feed. */
+  async #dispatch(text: TextParserOptions, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const { pool, output, signal } = this.#options;
+    const threads = Math.max(pool.threads, 1);
+    for (;;) {
+      while (this.#pending[0]?.settled) await this.#collect();
+      const running = this.#pending.filter(({ settled }) => !settled);
+      // Results that wait for an earlier range take memory too.
+      if (this.#pending.length >= 2 * threads) await this.#collect();
+      else if (running.length < threads) break;
+      else await untilAborted(Promise.race(running.map(({ settling }) => settling)), signal);
+    }
+    const answer = pool.run(this, { text, output, bytes });
+    const pending: Pending = {
+      result: answer,
+      settling: answer.then(
+        ({ buffer }) => {
+          this.#free.push(new Uint8Array(buffer));
+          pending.settled = true;
+        },
+        () => {
+          pending.settled = true;
+        },
+      ),
+      settled: false,
+    };
+    this.#pending.push(pending);
+  }
+
+  /** Waits for the range that is next in order, and puts it into the sink. */
+  async #collect(): Promise<void> {
+    const { sink, signal } = this.#options;
+    const result = await untilAborted(this.#pending.shift()!.result, signal);
+    for (const rowGroup of result.rowGroups) await sink.addRowGroup(rowGroup);
+    for (const batch of result.batches) await sink.add(batch);
+    this.#count(result);
+  }
+
+  #count({ rows, rejects, ignoredFields }: Pick<RangeResult, "rows" | "rejects" | "ignoredFields">): void {
+    this.#rows += rows;
+    this.#rejects.push(...rejects);
+    for (const [name, count] of ignoredFields) this.#ignored.set(name, (this.#ignored.get(name) ?? 0) + count);
+    if (this.#rejects.length > this.#maxRejects) {
+      throw tooManyRejects(this.#rejects.slice(0, this.#maxRejects + 1), this.#maxRejects);
+    }
+  }
+}
+
+function grown(bytes: Uint8Array, size: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(size);
+  larger.set(bytes);
+  return larger;
+}
+
+/** Waits for a promise, or for the abort of the signal. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  signal.throwIfAborted();
+  let abort = (): void => {};
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      abort = () => reject(signal.reason);
+      signal.addEventListener("abort", abort);
+      promise.then(resolve, reject);
+    });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

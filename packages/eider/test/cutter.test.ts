@@ -1,0 +1,161 @@
+/** The law of cutting: ranges parsed apart give what the whole text gives, wherever it is cut and however it arrives. */
+
+import {
+  assignFieldIds,
+  batchRows,
+  createTextParser,
+  EiderError,
+  type Reject,
+  type TextParserOptions,
+  toSchema,
+} from "@eider/core";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Cutter, createCutter, frontBytes, type RangeLimits } from "../src/ranges/cutter.js";
+
+const encoder = new TextEncoder();
+
+interface Outcome {
+  readonly rows: unknown[];
+  readonly rejects: Reject[];
+  readonly ignored: Map<string, number>;
+  error?: unknown;
+}
+
+const nothing = (): Outcome => ({ rows: [], rejects: [], ignored: new Map() });
+
+/** Parses a text, or a part of one, and adds what it gives. */
+function parseInto(outcome: Outcome, text: Uint8Array, options: TextParserOptions): void {
+  const parser = createTextParser(options);
+  try {
+    parser.push(text);
+    parser.end();
+  } catch (error) {
+    if (!(error instanceof EiderError)) throw error;
+    outcome.error = { code: error.code, message: error.message };
+  }
+  for (let batch = parser.take(); batch; batch = parser.take()) outcome.rows.push(...batchRows(batch, "exact"));
+  outcome.rejects.push(...parser.rejects);
+  for (const [key, count] of parser.ignoredFields) outcome.ignored.set(key, (outcome.ignored.get(key) ?? 0) + count);
+}
+
+/** The ranges of a text, with what the cutter says of each. */
+function cut(
+  text: Uint8Array,
+  options: TextParserOptions,
+  limits: RangeLimits,
+  pieceBytes: number,
+): { bytes: Uint8Array; part: Cutter["part"]; csv: Cutter["csv"] }[] {
+  const front = frontBytes(options.format);
+  const cutter = createCutter(options.format, options.csv, text.subarray(0, front), text.length <= front, limits);
+  const ranges: ReturnType<typeof cut> = [];
+  if (!cutter) return [{ bytes: text, part: undefined, csv: undefined }];
+  let open: number[] = [];
+  let { part } = cutter;
+  for (let from = 0; from < text.length; from += pieceBytes) {
+    const piece = text.subarray(from, from + pieceBytes);
+    cutter.begin(piece);
+    for (let at = 0; at < piece.length; ) {
+      const end = cutter.next();
+      open.push(...piece.subarray(at, end === -1 ? piece.length : end));
+      if (end === -1) break;
+      ranges.push({ bytes: Uint8Array.from(open), part, csv: cutter.csv });
+      open = [];
+      ({ part } = cutter);
+      at = end;
+    }
+  }
+  if (open.length > 0 || ranges.length === 0) ranges.push({ bytes: Uint8Array.from(open), part, csv: cutter.csv });
+  return ranges;
+}
+
+function expectSame(source: string, options: TextParserOptions, limits: RangeLimits, pieceBytes: number): void {
+  const text = encoder.encode(source);
+  const whole = nothing();
+  parseInto(whole, text, options);
+  const parts = nothing();
+  for (const { bytes, part, csv } of cut(text, options, limits, pieceBytes)) {
+    parseInto(parts, bytes, part ? { ...options, ...(csv && { csv }), part } : options);
+    if (parts.error) break;
+  }
+  // What a parser took before it failed depends on the batches it had finished.
+  if (whole.error) expect(parts.error).toEqual(whole.error);
+  else expect(parts).toEqual(whole);
+}
+
+const schema = assignFieldIds(toSchema({ a: "string", b: "int64" }), 0);
+const limits = fc.record({ lines: fc.integer({ min: 1, max: 4 }), bytes: fc.integer({ min: 1, max: 40 }) });
+const pieceBytes = fc.integer({ min: 1, max: 30 });
+
+function law(tokens: readonly string[], options: TextParserOptions): void {
+  const text = fc.array(fc.constantFrom(...tokens), { maxLength: 60 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(text, limits, pieceBytes, (text, limits, pieceBytes) => expectSame(text, options, limits, pieceBytes)),
+    { numRuns: 1000 },
+  );
+}
+
+describe("ranges parsed apart give what the whole gives", () => {
+  const parse = { schema, unknownFields: "ignore", valueMisfits: "reject" } as const;
+
+  it("NDJSON", () => {
+    const tokens = ["\n", "\r\n", " ", "[", "\u{feff}", '{"a":"é"}\n', '{"b":7,"c":1}\n', '{"b":"x"}\n', "{", "\0"];
+    law(tokens, { ...parse, format: "ndjson" });
+  });
+
+  const csvTokens = ['"', '"', '""', ",", ",", "\n", "\n", "\r", "\r\n", "a", "7", " ", "é", "\u{feff}", "\\", "a,b\n"];
+  it.each([
+    ["detected", {}],
+    ["with a delimiter", { delimiter: "," }],
+    ["without a header", { header: false, ragged: "pad" }],
+    ["with names", { header: ["a", "x"], delimiter: ",", ragged: "pad" }],
+    ["without quotes", { quote: "", delimiter: "," }],
+    ["with another quote", { quote: "a", delimiter: "7", ragged: "pad" }],
+    ["with an escape of its own", { escape: "\\", delimiter: "," }],
+    ["trimmed", { trim: true, delimiter: "," }],
+  ] as const)("CSV %s", (_, csv) => {
+    law(csvTokens, { ...parse, format: "csv", csv });
+  });
+});
+
+describe("a text is cut", () => {
+  const lines = (count: number): string => '{"a":"x"}\n'.repeat(count);
+  const sizes = (text: string, options: Partial<TextParserOptions>, limits: RangeLimits): number[] =>
+    cut(
+      encoder.encode(text),
+      { schema, unknownFields: "ignore", valueMisfits: "reject", format: "ndjson", ...options },
+      limits,
+      7,
+    ).map(({ bytes }) => bytes.length);
+
+  it("at the line that reaches the lines or the bytes", () => {
+    expect(sizes(lines(5), {}, { lines: 2, bytes: 1000 })).toEqual([20, 20, 10]);
+    expect(sizes(lines(5), {}, { lines: 100, bytes: 11 })).toEqual([20, 20, 10]);
+    expect(sizes(`${lines(2)}{}`, {}, { lines: 2, bytes: 1000 })).toEqual([20, 2]);
+  });
+
+  it("with the line and the offset of each range", () => {
+    const ranges = cut(
+      encoder.encode('a,b\r\n"x\r\ny",1\r\nz,2\r\n'),
+      { schema, unknownFields: "ignore", valueMisfits: "reject", format: "csv" },
+      { lines: 1, bytes: 1000 },
+      3,
+    );
+    expect(ranges.map(({ bytes }) => new TextDecoder().decode(bytes))).toEqual([
+      "a,b\r\n",
+      '"x\r\ny",1\r\n',
+      "z,2\r\n",
+    ]);
+    expect(ranges.map(({ part }) => part)).toEqual([undefined, { line: 2, offset: 5 }, { line: 4, offset: 15 }]);
+    expect(ranges[1]!.csv).toEqual({ delimiter: ",", header: ["a", "b"] });
+  });
+
+  it("nowhere: an array, another encoding, blank lines before an array", () => {
+    const one = { lines: 1, bytes: 1 };
+    expect(sizes("[\n1,\n2\n]\n", {}, one)).toHaveLength(1);
+    expect(sizes("\n \n[\n1,\n2\n]\n", {}, one)).toHaveLength(1);
+    expect(sizes("a\nb\nc\n", { format: "csv", csv: { encoding: "windows-1252" } }, one)).toHaveLength(1);
+    const utf16 = Uint8Array.of(0xff, 0xfe, 0x61, 0, 0x0a, 0, 0x62, 0, 0x0a, 0);
+    expect(createCutter("csv", undefined, utf16, true, one)).toBeUndefined();
+  });
+});
