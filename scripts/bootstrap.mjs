@@ -28,7 +28,7 @@ export async function bootstrap() {
     );
   }
   // A native module is built for one Node.js version: another version of it finds a module that does not load.
-  if (!sqliteLoads()) {
+  if (!nodeHasSqlite() && !sqliteLoads()) {
     await step(
       `Building the native SQLite module for Node.js ${process.versions.node} (a minute or more)`,
       ...npm("rebuild", "better-sqlite3"),
@@ -83,6 +83,12 @@ function installIsStale() {
     if (found === undefined) return !entry.optional;
     return found.version !== entry.version || found.integrity !== entry.integrity;
   });
+}
+
+/** Whether Eider uses the SQLite inside of this Node.js, as packages/catalog/src/node-sqlite.ts decides. */
+function nodeHasSqlite() {
+  if (Number.parseInt(process.versions.node, 10) < 24) return false;
+  return "deserialize" in (process.getBuiltinModule("node:sqlite")?.DatabaseSync.prototype ?? {});
 }
 
 function sqliteLoads() {

@@ -22,7 +22,7 @@ import { check } from "./check.js";
 import { checkDraft } from "./draft.js";
 import { quote } from "./names.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
-import { type OpenDriver, openBetterSqlite, type SqliteDriver } from "./sqlite-driver.js";
+import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { corrupt } from "./sqlite-json.js";
 import { findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
@@ -46,7 +46,7 @@ export interface SqliteCatalogOptions {
   readonly clock?: () => number;
   /** Random bytes for ids. Default Node's. */
   readonly random?: (size: number) => Uint8Array;
-  /** Another SQLite binding. Default better-sqlite3. */
+  /** Another SQLite binding. Default: that of Node.js from version 24 on, else better-sqlite3. */
   readonly driver?: OpenDriver;
 }
 
@@ -94,7 +94,7 @@ export class SqliteCatalog implements Catalog {
       path: path === ":memory:" ? undefined : resolve(path),
       mode,
       busyTimeoutMs: options.busyTimeoutMs ?? 30_000,
-      openDriver: options.driver ?? openBetterSqlite,
+      openDriver: options.driver ?? openSqlite,
       identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: "local", created: clock() }),
     });
     try {

@@ -1,8 +1,7 @@
-/** SQLite behind five methods, so that another binding fits; better-sqlite3 now. Synchronous, as SQLite is. */
+/** SQLite behind five methods, so that any binding fits. Synchronous, as SQLite is. */
 
-import { readFileSync } from "node:fs";
-import { CatalogError, InvalidInputError } from "@eider/core";
-import Database from "better-sqlite3";
+import { openBetterSqlite } from "./better-sqlite.js";
+import { nodeSqlite } from "./node-sqlite.js";
 
 /**
  * Integers come back as numbers: every integer column is bounded to what a number holds exactly, see `sqlite-schema.ts`;
@@ -32,67 +31,8 @@ export interface DriverOptions {
   readonly copy: boolean;
 }
 
-/** Opens a file, or a database in memory if `path` is undefined. */
+/** Opens a file, or a database in memory if `path` is undefined. Throws SQLite's errors as they are, `code` being `SQLITE_…`. */
 export type OpenDriver = (path: string | undefined, options: DriverOptions) => SqliteDriver;
 
-/** @throws CatalogError `native_module_missing`; SQLite's errors as they are, with their `code` */
-export const openBetterSqlite: OpenDriver = (path, options) => {
-  const database = openDatabase(path, options);
-  // Preparing costs more than most of our statements do; there are a few dozen different ones.
-  const statements = new Map<string, Database.Statement>();
-  const prepare = (sql: string): Database.Statement => {
-    let statement = statements.get(sql);
-    if (!statement) {
-      statement = database.prepare(sql);
-      statements.set(sql, statement);
-    }
-    return statement;
-  };
-  return {
-    exec: (sql) => void database.exec(sql),
-    run: (sql, ...params) => prepare(sql).run(...params).changes,
-    get: <R>(sql: string, ...params: readonly SqliteValue[]) => prepare(sql).get(...params) as R | undefined,
-    all: <R>(sql: string, ...params: readonly SqliteValue[]) => prepare(sql).all(...params) as R[],
-    close: () => void database.close(),
-  };
-};
-
-function openDatabase(path: string | undefined, { copy, readonly, create, blockMs }: DriverOptions): Database.Database {
-  if (path !== undefined && path !== path.trim()) {
-    throw new InvalidInputError(
-      "bad_path",
-      `better-sqlite3 cannot open ${JSON.stringify(path)}: it ends with a space`,
-      {
-        subject: path,
-      },
-    );
-  }
-  try {
-    if (path !== undefined && copy) return new Database(withoutLog(readFileSync(path)), { readonly: true });
-    return new Database(path ?? ":memory:", { readonly, fileMustExist: !create, timeout: blockMs });
-  } catch (error) {
-    if (error instanceof Database.SqliteError || !isNativeFailure(error)) throw error;
-    throw new CatalogError(
-      "native_module_missing",
-      "the native module of better-sqlite3 is not built for this Node.js: run `npm rebuild better-sqlite3` " +
-        "(packages that were installed with scripts disabled, or under another Node.js version, lack it)",
-      { cause: error, subject: "better-sqlite3" },
-    );
-  }
-}
-
-/**
- * SQLite's file format, bytes 18 and 19: 2 says that the file goes with a write-ahead log, which a database in memory
- * cannot have; 1 that it stands alone.
- */
-function withoutLog(file: Buffer): Buffer {
-  if (file.length > 19) file.fill(1, 18, 20);
-  return file;
-}
-
-/** Not found at all (`bindings` lists the places it tried), or built for another version or platform. */
-function isNativeFailure(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  return "tries" in error || code === "ERR_DLOPEN_FAILED" || code === "MODULE_NOT_FOUND";
-}
+/** The SQLite inside of Node.js where that is ready, which is no module to build; else better-sqlite3. */
+export const openSqlite: OpenDriver = (path, options) => (nodeSqlite() ?? openBetterSqlite)(path, options);

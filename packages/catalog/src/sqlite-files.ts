@@ -22,7 +22,7 @@ interface FileRow {
   readonly batch: string | null;
   readonly rows: number;
   readonly bytes: number;
-  readonly sha256: Buffer;
+  readonly sha256: Uint8Array;
   readonly base: number;
   readonly schema_version: number;
   readonly partition: string;
@@ -68,7 +68,7 @@ export function listFiles(driver: SqliteDriver, tableId: string, at: number, sta
       key: row.key,
       bytes: row.bytes,
       rows: row.rows,
-      sha256: row.sha256.toString("hex"),
+      sha256: Buffer.from(row.sha256).toString("hex"),
       base: row.base,
       schemaVersion: row.schema_version,
       partition: partition(row.partition),

@@ -8,7 +8,7 @@ import type { CommitResult, Draft, Operation, Receipt } from "../src/catalog.js"
 import { check } from "../src/check.js";
 import { decodeEntry } from "../src/entry.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { openBetterSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
+import { openSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
 import { append, create, dataFile, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
@@ -205,7 +205,7 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
         path: ":memory:",
         clock: () => now,
         driver: (...args) => {
-          driver = openBetterSqlite(...args);
+          driver = openSqlite(...args);
           return driver;
         },
       });

@@ -3,10 +3,9 @@
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { append, create, draft, tempFolder } from "./fixtures.js";
+import { append, connect, create, draft, tempFolder } from "./fixtures.js";
 import { bundleWorker, startWorker } from "./processes.js";
 
 let script = "";
@@ -26,10 +25,10 @@ async function expectConsistent(catalog: SqliteCatalog, path: string): Promise<v
     expect(files.reduce((sum, file) => sum + file.rows, 0)).toBe(table.rows);
     expect(batches.reduce((sum, receipt) => sum + receipt.rows, 0)).toBe(table.rows);
   }
-  const database = new Database(path, { readonly: true });
+  const database = connect(path);
   try {
-    expect(database.pragma("integrity_check", { simple: true })).toBe("ok");
-    expect(database.pragma("foreign_key_check")).toEqual([]);
+    expect(database.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+    expect(database.all("PRAGMA foreign_key_check")).toEqual([]);
   } finally {
     database.close();
   }
@@ -55,9 +54,9 @@ describe("processes on one catalog", () => {
     const path = join(tempFolder(), "c.sqlite");
     await using catalog = await SqliteCatalog.open({ path });
     await catalog.commit(draft(create("t1", "other")));
-    const reader = new Database(path, { readonly: true });
+    const reader = connect(path);
     reader.exec("BEGIN");
-    reader.prepare("SELECT * FROM entries").all();
+    reader.all("SELECT * FROM entries");
     const workers = [startWorker(script, ["append", path]), startWorker(script, ["append", path])];
     while (workers.some(({ lines }) => lines.length < 100)) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -198,7 +197,6 @@ it("a native module that is not built is named with its fix", async () => {
   // The same worker, with better-sqlite3 from there.
   const text = readFileSync(script, "utf8").replace(/"file:[^"]*better-sqlite3[^"]*"/, '"better-sqlite3"');
   writeFileSync(join(folder, "worker.mjs"), text);
-  writeFileSync(join(folder, "some.sqlite"), "");
-  const run = startWorker(join(folder, "worker.mjs"), ["read", join(folder, "some.sqlite")]);
+  const run = startWorker(join(folder, "worker.mjs"), ["better-sqlite3", ":memory:"]);
   expect(await run.ended).toEqual(["native_module_missing"]);
 });

@@ -1,6 +1,7 @@
 /** What the child processes of `processes.test.ts` do: `worker.mjs <job> <path> <arguments…>`, answers on stdout. */
 
 import { nameKey } from "@eider/core";
+import { openBetterSqlite } from "../src/better-sqlite.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
 import { append, create, draft } from "./drafts.js";
 
@@ -65,6 +66,16 @@ switch (job) {
         await new Promise((resolve) => setTimeout(resolve, Number(args[0])));
         print(JSON.stringify([(await catalog.head()).snapshot, (await catalog.tables()).map(({ rows }) => rows)]));
       }
+    } catch (error) {
+      print((error as { code: string }).code);
+    }
+    break;
+  }
+  // Opens the native module, which Node.js 24 and later have no need of.
+  case "better-sqlite3": {
+    try {
+      openBetterSqlite(undefined, { readonly: false, create: true, blockMs: 0, copy: false }).close();
+      print("opened");
     } catch (error) {
       print((error as { code: string }).code);
     }
