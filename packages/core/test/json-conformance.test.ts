@@ -71,11 +71,19 @@ function joined(...parts: readonly (string | Uint8Array)[]): Uint8Array {
 }
 
 /** The column type that keeps the values of `JSON.parse` apart as it does. */
-function typeOf(value: unknown): string {
+function typeOf(value: unknown, text: string): string {
   if (typeof value === "string") return "string";
   // A float column refuses integers that a double would round.
-  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value) ? "json" : "float64";
+  if (typeof value === "number") return /^\s*-?\d+\s*$/.test(text) && !Number.isSafeInteger(value) ? "json" : "float64";
+  if (Array.isArray(value)) return "list<json>";
   return typeof value === "boolean" ? "bool" : "json";
+}
+
+/** The value of a cell, with the JSON text in it parsed. */
+function parsedCell(type: string, cell: unknown): unknown {
+  if (cell === null) return null;
+  if (type === "list<json>") return (cell as unknown[]).map((element) => parsedCell("json", element));
+  return type === "json" ? (JSON.parse(cell as string) as unknown) : cell;
 }
 
 /** Puts a text where values are: in a line, in an array over lines, as a column of its own type and as JSON. */
@@ -87,15 +95,16 @@ function expectAgreement(name: string, text: Uint8Array): void {
     const row = format === "json" ? (whole?.value as unknown[] | undefined)?.[0] : whole?.value;
     const value = (row as { v?: unknown } | undefined)?.v;
     if (whole === undefined) {
-      const { rows, codes } = parse(name, input, format, "json");
-      expect({ format, rows, faults: codes.length > 0 }).toEqual({ format, rows: [], faults: true });
+      for (const type of ["json", "list<json>", "struct<a: json, b: list<json>>"]) {
+        const { rows, codes } = parse(name, input, format, type);
+        expect({ format, type, rows, faults: codes.length > 0 }).toEqual({ format, type, rows: [], faults: true });
+      }
       continue;
     }
-    for (const type of new Set([typeOf(value), "json"])) {
+    for (const type of new Set([typeOf(value, decoder.decode(text)), "json"])) {
       const { rows, codes } = parse(name, input, format, type);
       expect({ format, type, codes, rows: rows.length }).toEqual({ format, type, codes: [], rows: 1 });
-      const stored = rows[0]!.v;
-      const got = type === "json" && stored !== null ? (JSON.parse(stored as string) as unknown) : stored;
+      const got = parsedCell(type, rows[0]!.v);
       expect({ format, type, value: got }).toStrictEqual({ format, type, value });
     }
   }
