@@ -170,10 +170,13 @@ export class RangePool implements AsyncDisposable {
   }
 }
 
-/** The worker as it is built, beside the module that this one is in; undefined in sources and in most bundles. */
+/** The worker beside the module that this one is in, as built or as bundled; undefined in sources and most bundles. */
 function builtEntry(): URL | undefined {
-  // A bundle in CommonJS has no such URL.
-  if (!URL.canParse("./eider-worker.js", import.meta.url)) return undefined;
-  const url = new URL("./eider-worker.js", import.meta.url);
-  return url.protocol === "file:" && existsSync(fileURLToPath(url)) ? url : undefined;
+  for (const name of ["./eider-worker.js", "./eider-worker.mjs"]) {
+    // A bundle in CommonJS has no URL of its own.
+    if (!URL.canParse(name, import.meta.url)) return undefined;
+    const url = new URL(name, import.meta.url);
+    if (url.protocol === "file:" && existsSync(fileURLToPath(url))) return url;
+  }
+  return undefined;
 }
