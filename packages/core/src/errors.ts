@@ -13,13 +13,14 @@ export interface ErrorDetails {
 
 /** Base of every error that Eider throws on purpose. */
 export abstract class EiderError extends Error {
+  /** The kind, as its class is called here: a bundler may call the class otherwise. */
+  abstract override readonly name: string;
   /** Stable, lower_snake_case. */
   readonly code: string;
   readonly subject: string | undefined;
 
   constructor(code: string, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = new.target.name;
     this.code = code;
     this.subject = details.subject;
   }
@@ -43,6 +44,7 @@ export interface Reject extends RowProblem {
 
 /** The input is wrong: fix it and append again. Nothing was committed. */
 export class InvalidInputError extends EiderError {
+  override readonly name: string = "InvalidInputError";
   /** The first rows at fault, at most 20. */
   readonly rows: readonly RowProblem[];
 
@@ -53,19 +55,28 @@ export class InvalidInputError extends EiderError {
 }
 
 /** The table's schema or options do not allow this: change the schema, the options or the `schemaMode`. */
-export class SchemaError extends EiderError {}
+export class SchemaError extends EiderError {
+  override readonly name: string = "SchemaError";
+}
 
 /** This batch id is already committed with other content: choose another id. The first batch stays. */
-export class BatchConflictError extends EiderError {}
+export class BatchConflictError extends EiderError {
+  override readonly name: string = "BatchConflictError";
+}
 
 /** No such lake, table, batch, snapshot or object. */
-export class NotFoundError extends EiderError {}
+export class NotFoundError extends EiderError {
+  override readonly name: string = "NotFoundError";
+}
 
 /** It exists already and may not be created again. */
-export class AlreadyExistsError extends EiderError {}
+export class AlreadyExistsError extends EiderError {
+  override readonly name: string = "AlreadyExistsError";
+}
 
 /** The store failed. `retryable` says whether the same call may succeed later. */
 export class StoreError extends EiderError {
+  override readonly name: string = "StoreError";
   readonly retryable: boolean;
 
   constructor(code: string, message: string, details: ErrorDetails & { retryable?: boolean } = {}) {
@@ -76,6 +87,7 @@ export class StoreError extends EiderError {
 
 /** The catalog failed or cannot be used. `retryable` says whether the same call may succeed later. */
 export class CatalogError extends EiderError {
+  override readonly name: string = "CatalogError";
   readonly retryable: boolean;
 
   constructor(code: string, message: string, details: ErrorDetails & { retryable?: boolean } = {}) {
@@ -86,6 +98,7 @@ export class CatalogError extends EiderError {
 
 /** The SQL is wrong. `position` is the 0-based character offset in the text, when known. */
 export class QueryError extends EiderError {
+  override readonly name: string = "QueryError";
   readonly position: number | undefined;
 
   constructor(code: string, message: string, details: ErrorDetails & { position?: number } = {}) {
@@ -95,7 +108,11 @@ export class QueryError extends EiderError {
 }
 
 /** A limit of size, time or memory was reached. */
-export class LimitError extends EiderError {}
+export class LimitError extends EiderError {
+  override readonly name: string = "LimitError";
+}
 
 /** Stored bytes are not what was committed: stop, and run `lake.verify()`. */
-export class CorruptionError extends EiderError {}
+export class CorruptionError extends EiderError {
+  override readonly name: string = "CorruptionError";
+}
