@@ -1,16 +1,37 @@
 /**
  * NDJSON to Parquet: Eider's parser and encoder against DuckDB's COPY and against JSON.parse with hyparquet-writer.
- * Ratios are medians of interleaved rounds; DuckDB with one thread is 1.00. Needs built packages (`npm run build`).
+ * Ratios of time and CPU are medians of interleaved rounds; DuckDB with one thread is 1.00. Then small batches: JS
+ * objects to the bytes of a file, in milliseconds once warm. Needs built packages (`npm run build`).
  *
  *   node bench/encode.mjs [--fast] [--rows=200000] [--rounds=5]
  */
 
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writevSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { assignFieldIds, createTextParser, ParquetEncoder, parquetReady, toSchema } from "@eider/core";
+import {
+  assignFieldIds,
+  createRowParser,
+  createTextParser,
+  encodeParquet,
+  ParquetEncoder,
+  parquetReady,
+  toSchema,
+} from "@eider/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
 
 const { values: args } = parseArgs({
@@ -34,8 +55,12 @@ const TYPES = {
   session: "string",
   props: "struct<plan: string, n: int64, tags: list<string>>",
 };
+const SCHEMA = assignFieldIds(toSchema(TYPES));
 const DUCKDB_TYPES = `{event_id: 'VARCHAR', user_id: 'BIGINT', ts: 'TIMESTAMPTZ', event_type: 'VARCHAR', url: 'VARCHAR',
   amount: 'DOUBLE', ok: 'BOOLEAN', session: 'VARCHAR', props: 'STRUCT(plan VARCHAR, n BIGINT, tags VARCHAR[])'}`;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc");
 
 const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
 try {
@@ -50,6 +75,7 @@ async function run() {
   const megabytes = statSync(input).size / 1e6;
   await parquetReady();
   const connection = await (await DuckDBInstance.create(":memory:", { threads: "1" })).connect();
+  const batches = parse(readFileSync(input));
   const contenders = {
     "DuckDB COPY, 1 thread, zstd": (output) =>
       connection.run(
@@ -57,17 +83,26 @@ async function run() {
          TO '${output}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)`,
       ),
     "Eider, zstd 1": (output) => eider(input, output),
+    "Eider, columns to Parquet alone": (output) => writeFileSync(output, encodeParquet(SCHEMA, batches).bytes),
     "JSON.parse, hyparquet-writer": (output) => hyparquetWriter(input, output),
   };
   const times = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  const cpus = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
   const sizes = {};
   // The first round warms up the JIT compiler, DuckDB's allocator and the file cache, and does not count.
   for (let round = args.fast ? 0 : -1; round < rounds; round++) {
     for (const [name, contender] of Object.entries(contenders)) {
       const output = join(folder, `${Object.keys(sizes).length}.parquet`);
+      // What the one before left behind is not this one's cost.
+      collectGarbage();
       const start = performance.now();
+      const cpu = process.cpuUsage();
       await contender(output);
-      if (round >= 0) times[name].push(performance.now() - start);
+      const { user, system } = process.cpuUsage(cpu);
+      if (round >= 0) {
+        times[name].push(performance.now() - start);
+        cpus[name].push((user + system) / 1000);
+      }
       sizes[name] = statSync(output).size;
       await expectRows(connection, output);
     }
@@ -75,34 +110,93 @@ async function run() {
   const reference = Object.keys(contenders)[0];
   console.log(`${rows} events, ${megabytes.toFixed(1)} MB of NDJSON, ${rounds} rounds`);
   for (const name of Object.keys(contenders)) {
-    const ratio = median(times[name].map((time, i) => time / times[reference][i]));
+    const ratio = (figures) => median(figures[name].map((figure, i) => figure / figures[reference][i])).toFixed(2);
     const rate = (megabytes / median(times[name])) * 1000;
     const size = sizes[name] / sizes[reference];
     console.log(
-      `${name.padEnd(32)} time ${ratio.toFixed(2)}   ${rate.toFixed(0).padStart(4)} MB/s   size ${size.toFixed(2)}`,
+      `${name.padEnd(32)} time ${ratio(times)}   CPU ${ratio(cpus)}   ${rate.toFixed(0).padStart(4)} MB/s   size ${size.toFixed(2)}`,
     );
   }
   connection.closeSync();
+  smallBatches(readFileSync(input, "utf8"));
 }
 
+/** JS objects to the bytes of a Parquet file. */
+function smallBatches(text) {
+  const objects = text
+    .split("\n", 1000)
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+  for (const count of [10, 1000]) {
+    const some = objects.slice(0, count);
+    const contenders = {
+      Eider: () => encodeParquet(SCHEMA, parseRows(some)).bytes,
+      "hyparquet-writer": () => parquetWriteBuffer({ columnData: columnsOf(some) }),
+    };
+    const times = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+    const repeats = args.fast ? 5 : 300;
+    for (let round = -repeats; round < repeats; round++) {
+      for (const [name, contender] of Object.entries(contenders)) {
+        const start = performance.now();
+        contender();
+        // The first half warms up.
+        if (round >= 0) times[name].push(performance.now() - start);
+      }
+    }
+    const figures = Object.keys(contenders).map((name) => `${name} ${median(times[name]).toFixed(2)} ms`);
+    console.log(`${count} objects: ${figures.join(", ")}`);
+  }
+}
+
+function parseRows(objects) {
+  const parser = createRowParser({ schema: SCHEMA, unknownFields: "misfit", valueMisfits: "misfit" });
+  parser.push(objects);
+  parser.end();
+  return taken(parser);
+}
+
+function parse(bytes) {
+  const parser = createTextParser({
+    schema: SCHEMA,
+    format: "ndjson",
+    unknownFields: "misfit",
+    valueMisfits: "misfit",
+  });
+  parser.push(bytes);
+  parser.end();
+  return taken(parser);
+}
+
+function taken(parser) {
+  const batches = [];
+  for (let batch = parser.take(); batch !== undefined; batch = parser.take()) batches.push(batch);
+  return batches;
+}
+
+/** Reads a mebibyte at a time and writes row groups as they come: memory does not grow with the file. */
 function eider(input, output) {
-  const schema = assignFieldIds(toSchema(TYPES));
-  const parser = createTextParser({ schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" });
-  const encoder = new ParquetEncoder(schema);
-  const parts = [];
-  const take = () => {
-    for (let batch = parser.take(); batch !== undefined; batch = parser.take())
-      parts.push(...encoder.writeRowGroup(batch));
+  const parser = createTextParser({
+    schema: SCHEMA,
+    format: "ndjson",
+    unknownFields: "misfit",
+    valueMisfits: "misfit",
+  });
+  const encoder = new ParquetEncoder(SCHEMA);
+  const source = openSync(input, "r");
+  const target = openSync(output, "w");
+  const writeBatches = () => {
+    for (const batch of taken(parser)) writevSync(target, encoder.writeRowGroup(batch));
   };
-  const bytes = readFileSync(input);
-  for (let at = 0; at < bytes.length; at += 1 << 20) {
-    parser.push(bytes.subarray(at, at + (1 << 20)));
-    take();
+  const chunk = new Uint8Array(1 << 20);
+  for (let read = readSync(source, chunk); read > 0; read = readSync(source, chunk)) {
+    parser.push(chunk.subarray(0, read));
+    writeBatches();
   }
   parser.end();
-  take();
-  parts.push(...encoder.finish());
-  writeFileSync(output, Buffer.concat(parts));
+  writeBatches();
+  writevSync(target, encoder.finish());
+  closeSync(source);
+  closeSync(target);
 }
 
 function hyparquetWriter(input, output) {
@@ -110,23 +204,24 @@ function hyparquetWriter(input, output) {
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
-  const column = (name, type, map = (value) => value) => ({ name, type, data: objects.map((row) => map(row[name])) });
-  const buffer = parquetWriteBuffer({
-    columnData: [
-      column("event_id", "STRING"),
-      column("user_id", "INT64", BigInt),
-      column("ts", "TIMESTAMP", (text) => new Date(text)),
-      column("event_type", "STRING"),
-      column("url", "STRING"),
-      column("amount", "DOUBLE"),
-      column("ok", "BOOLEAN"),
-      column("session", "STRING"),
-      // It writes no structs with lists from objects alone: as JSON text.
-      column("props", "STRING", JSON.stringify),
-    ],
-    rowGroupSize: 100_000,
-  });
+  const buffer = parquetWriteBuffer({ columnData: columnsOf(objects), rowGroupSize: 100_000 });
   writeFileSync(output, new Uint8Array(buffer));
+}
+
+function columnsOf(objects) {
+  const column = (name, type, map = (value) => value) => ({ name, type, data: objects.map((row) => map(row[name])) });
+  return [
+    column("event_id", "STRING"),
+    column("user_id", "INT64", BigInt),
+    column("ts", "TIMESTAMP", (text) => new Date(text)),
+    column("event_type", "STRING"),
+    column("url", "STRING"),
+    column("amount", "DOUBLE"),
+    column("ok", "BOOLEAN"),
+    column("session", "STRING"),
+    // It writes no structs with lists from objects alone: as JSON text.
+    column("props", "STRING", JSON.stringify),
+  ];
 }
 
 async function expectRows(connection, file) {

@@ -61,7 +61,7 @@ export class ByteBuffer {
 }
 
 /** Stores 32 bits, little-endian. */
-export function putUint32(bytes: Uint8Array, at: number, value: number): void {
+function putUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value;
   bytes[at + 1] = value >>> 8;
   bytes[at + 2] = value >>> 16;

@@ -6,8 +6,8 @@
 import { engineModule } from "./engine.js";
 import { LimitError } from "./errors.js";
 
-/** Documented where they are written. `a` and `b` are addresses or counts. */
-export interface EncodeLoops {
+/** What `assembly/encode` exports; each is documented there. Numbers are addresses, counts and flags. */
+interface EncodeLoops {
   readonly memory: WebAssembly.Memory;
   heapBase(): number;
   resultAddress(): number;

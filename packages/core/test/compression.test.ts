@@ -134,3 +134,18 @@ test("text is about as small as Zstandard's own level 1 makes it", () => {
   const bytes = new TextEncoder().encode(lines.join(""));
   expect(compress("zstd", bytes).length).toBeLessThan(1.08 * zstd.compress(bytes, 1).length);
 });
+
+describe("memory", () => {
+  test("is used again, unless it has grown large", () => {
+    const first = EncodeMemory.use((memory) => memory);
+    expect(EncodeMemory.use((memory) => memory)).toBe(first);
+    EncodeMemory.use((memory) => memory.take(80 << 20));
+    expect(EncodeMemory.use((memory) => memory)).not.toBe(first);
+  });
+
+  test("has a limit that is named", () => {
+    expect(() => EncodeMemory.use((memory) => memory.take(2 ** 31 - 8))).toThrow(
+      expect.objectContaining({ name: "LimitError", code: "row_group_too_large" }),
+    );
+  });
+});

@@ -16,6 +16,11 @@ import {
 const MAX_BITS = 11;
 /** Fewer literals are not worth a table. */
 const MIN_LITERALS = 64;
+/** Pairs of bytes get codes of their own where there are this many literals for each pair that may occur. */
+const LITERALS_PER_PAIR = 6;
+
+/** Bytes of scratch memory: 32 bits for each pair of bytes. */
+export const PAIRS_BYTES: usize = 4 << 16;
 
 /** How often each byte occurs: four counters each, so that equal bytes do not wait for each other. */
 const counts = memory.data(4 * 256 * 4, 16);
@@ -27,14 +32,16 @@ const nodeCounts = memory.data(512 * 4, 16);
 const parents = memory.data(512 * 2, 16);
 const depths = memory.data(512, 16);
 const symbols = memory.data(256, 16);
+/** How many different bytes there are. */
+let leaves: i32 = 0;
 /** Weights and their table. */
 const weights = memory.data(256, 16);
 const weightCounts = memory.data(16 * 4, 16);
 const weightNorm = memory.data(16 * 2, 16);
 const weightTable = memory.data(1552, 16);
 
-/** Writes the literals section. */
-export function writeLiterals(out: usize, literals: usize, size: i32): usize {
+/** Writes the literals section; `pairs` is scratch memory. */
+export function writeLiterals(out: usize, literals: usize, size: i32, pairs: usize): usize {
   if (size < MIN_LITERALS) return writeRaw(out, literals, size);
   const largest = countBytes(literals, size);
   if (largest == size) {
@@ -50,6 +57,8 @@ export function writeLiterals(out: usize, literals: usize, size: i32): usize {
   let end = writeWeights(out + header, last);
   if (end == 0) return writeRaw(out, literals, size);
   assignCodes(last);
+  const paired = size >= LITERALS_PER_PAIR * leaves * leaves;
+  if (paired) pairCodes(pairs);
   if (streams == 1) {
     end = writeStream(end, literals, literals + size);
   } else {
@@ -59,7 +68,7 @@ export function writeLiterals(out: usize, literals: usize, size: i32): usize {
     for (let s = 0; s < 4; s++) {
       const from = literals + s * part;
       const to = s == 3 ? literals + size : from + part;
-      const next = writeStream(end, from, to);
+      const next = paired ? writePairs(end, from, to, pairs) : writeStream(end, from, to);
       if (s < 3) store<u16>(jumps + 2 * s, <u16>(next - end));
       end = next;
     }
@@ -139,8 +148,8 @@ function count(byte: u64, table: usize): void {
 /** Code lengths of the bytes counted, at least two. Returns the last byte that has one. */
 function buildLengths(): i32 {
   memory.fill(lengths, 0, 256);
-  const leaves = sortLeaves();
-  buildTree(leaves);
+  sortLeaves();
+  buildTree();
   // What codes take of the space of the longest codes: exactly all of it in the end.
   let space = 0;
   for (let i = 0; i < leaves; i++) {
@@ -185,9 +194,9 @@ function buildLengths(): i32 {
   return last;
 }
 
-/** Bytes that occur, by rising counts. Returns how many. */
-function sortLeaves(): i32 {
-  let leaves = 0;
+/** Bytes that occur, by rising counts. */
+function sortLeaves(): void {
+  leaves = 0;
   for (let symbol = 0; symbol < 256; symbol++) {
     const value = load<u32>(counts + (symbol << 2));
     if (value == 0) continue;
@@ -199,11 +208,10 @@ function sortLeaves(): i32 {
     store<u32>(nodeCounts + (at << 2), value);
     store<u8>(symbols + at, <u8>symbol);
   }
-  return leaves;
 }
 
 /** Joins the two rarest nodes until one is left, then tells the depths of the leaves. */
-function buildTree(leaves: i32): void {
+function buildTree(): void {
   let leaf = 0;
   let inner = leaves;
   const root = 2 * leaves - 2;
@@ -338,6 +346,54 @@ function writeStream(out: usize, from: usize, to: usize): usize {
     bits >>= count & ~7;
     count &= 7;
   }
+  // A one marks the end.
+  store<u8>(out, <u8>(bits | (<u64>1 << count)));
+  return out + 1;
+}
+
+/** The codes of two bytes at once, the second one first: streams are written backwards. */
+function pairCodes(pairs: usize): void {
+  for (let i = 0; i < leaves; i++) {
+    const second = <usize>load<u8>(symbols + i);
+    const code = load<u32>(codes + (second << 2));
+    const bits = code & 0xff;
+    const row = pairs + (second << 10);
+    for (let j = 0; j < leaves; j++) {
+      const first = <usize>load<u8>(symbols + j);
+      const before = load<u32>(codes + (first << 2));
+      store<u32>(row + (first << 2), ((((before >> 8) << bits) | (code >> 8)) << 8) | (bits + (before & 0xff)));
+    }
+  }
+}
+
+/** The same stream as {@link writeStream}'s. */
+function writePairs(out: usize, from: usize, to: usize, pairs: usize): usize {
+  let bits: u64 = 0;
+  let count = 0;
+  let at = to;
+  while (((at - from) & 3) != 0) {
+    const code = load<u32>(codes + ((<usize>load<u8>(--at)) << 2));
+    bits |= <u64>(code >> 8) << count;
+    count += code & 0xff;
+  }
+  while (at > from) {
+    at -= 4;
+    // Two pairs are at most 44 bits; before them wait at most seven, or at first the 33 of three bytes.
+    store<u64>(out, bits);
+    out += count >> 3;
+    bits >>= count & ~7;
+    count &= 7;
+    const b = load<u32>(pairs + ((<usize>load<u16>(at, 2)) << 2));
+    const a = load<u32>(pairs + ((<usize>load<u16>(at)) << 2));
+    bits |= <u64>(b >> 8) << count;
+    count += b & 0xff;
+    bits |= <u64>(a >> 8) << count;
+    count += a & 0xff;
+  }
+  store<u64>(out, bits);
+  out += count >> 3;
+  bits >>= count & ~7;
+  count &= 7;
   // A one marks the end.
   store<u8>(out, <u8>(bits | (<u64>1 << count)));
   return out + 1;

@@ -1,4 +1,4 @@
-/** The loops of the Parquet encoder; `parquet-engine.ts` names them for TypeScript. */
+/** The loops of the Parquet encoder; `parquet-memory.ts` names them for TypeScript. */
 
 export {
   entryBounds,

@@ -3,7 +3,7 @@
  * Huffman codes. The same input gives the same bytes.
  */
 
-import { writeLiterals } from "./huffman";
+import { PAIRS_BYTES, writeLiterals } from "./huffman";
 import { matchEnd } from "./match";
 import { MIN_MATCH, SEQUENCE_BYTES, writeSequences } from "./sequences";
 
@@ -17,11 +17,12 @@ const EQUAL = 4;
 /** The longer no match was found, the larger the steps: one byte more after each 2^this bytes. */
 const PATIENCE = 5;
 
-/** Scratch memory: the table, a block's literals, its sequences and their codes. */
+/** Scratch memory: the table, a block's literals, its sequences and their codes, codes of pairs of literals. */
 const LITERALS: usize = 4 << MAX_HASH_BITS;
 const SEQUENCES: usize = LITERALS + MAX_BLOCK + 64;
 const CODES: usize = SEQUENCES + <usize>(MAX_BLOCK / EQUAL) * SEQUENCE_BYTES;
-const SCRATCH: usize = CODES + 3 * (MAX_BLOCK / EQUAL);
+const PAIRS: usize = CODES + 3 * (MAX_BLOCK / EQUAL) + 16;
+const SCRATCH: usize = PAIRS + PAIRS_BYTES;
 
 /** Bytes of scratch memory. */
 export function zstdScratch(): usize {
@@ -101,7 +102,7 @@ function writeBlock(out: usize, from: usize, end: usize, last: bool, scratch: us
     memory.copy(literalEnd, anchor, literalSize);
     literalSize += <i32>(literalEnd - literals);
   }
-  let to = writeLiterals(out + 3, literals, literalSize);
+  let to = writeLiterals(out + 3, literals, literalSize, scratch + PAIRS);
   const sequences = <i32>((sequenceEnd - scratch - SEQUENCES) / SEQUENCE_BYTES);
   to = writeSequences(to, scratch + SEQUENCES, sequences, scratch + CODES);
   let type = 2;
