@@ -10,7 +10,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { compileEngine, hashSources } from "./compile-engine.mjs";
+import { compileEngine, hashSources, moduleText } from "./compile-engine.mjs";
 
 const folder = fileURLToPath(new URL("../assembly/", import.meta.url));
 const target = fileURLToPath(new URL("../src/engine-module.ts", import.meta.url));
@@ -22,12 +22,7 @@ const stale = !present.includes(sources);
 if (process.argv.includes("--dry-run")) process.exitCode = stale ? 1 : 0;
 else if (check || stale) {
   const wasm = await compileEngine(folder);
-  const text = `/** Made from \`assembly/\` by \`scripts/build-engine.mjs\`: never edit it by hand. */
-
-/** The WebAssembly module in base64: ${wasm.length} bytes. Its sources have the hash ${sources}. */
-export const ENGINE_MODULE =
-  "${Buffer.from(wasm).toString("base64")}";
-`;
+  const text = moduleText(wasm, sources);
   if (check && text !== present) {
     process.stderr.write("src/engine-module.ts is not what assembly/ compiles to: run npm run build\n");
     process.exitCode = 1;

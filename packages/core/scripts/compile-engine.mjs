@@ -44,3 +44,13 @@ export async function compileEngine(folder, edit = (_name, text) => text) {
     throw new Error(`assembly/ does not compile:\n${stderr.toString()}`, { cause: error });
   return wasm;
 }
+
+/** The text of `src/engine-module.ts`. */
+export function moduleText(wasm, sources) {
+  return `/** Made from \`assembly/\` by \`scripts/build-engine.mjs\`: never edit it by hand. */
+
+/** The WebAssembly module in base64: ${wasm.length} bytes. Its sources have the hash ${sources}. */
+export const ENGINE_MODULE =
+  "${Buffer.from(wasm).toString("base64")}";
+`;
+}

@@ -48,6 +48,8 @@ const DROPPED_WORD = 5;
 /** Readers look at 16 bytes at once. */
 const VECTOR_BYTES = 16;
 
+/** Memory is asked for in pieces of at least this size. */
+const SLAB_BYTES = 16 * 1024;
 /** Room for spellings that are learned from the input. */
 const LEARNED_BYTES = 64 * 1024;
 /** Free places for learned spellings in the table of each struct, beyond as many as it has fields. */
@@ -81,15 +83,19 @@ export class EnginePlan {
   /** Spellings whose values are dropped, by what to call the key. */
   readonly #dropped: { readonly path: string; readonly address: number }[] = [];
   #top: number;
-  #learnedEnd = 0;
+  /** Up to here memory is zeros, from {@link #top} on. */
+  #zeroed: number;
+  readonly #learnedEnd: number;
 
   constructor(engine: Engine, schema: Schema) {
     this.#engine = engine;
     this.#top = engine.base;
+    this.#zeroed = engine.base;
     this.root = this.#node({ kind: "struct", fields: schema.fields }, false, "");
-    this.#learnedEnd = this.#top + LEARNED_BYTES;
+    const planEnd = this.#top;
+    this.#learnedEnd = this.#take(LEARNED_BYTES) + LEARNED_BYTES;
+    this.#top = planEnd;
     this.end = this.#learnedEnd;
-    engine.exports.reach(this.end);
   }
 
   /**
@@ -122,11 +128,17 @@ export class EnginePlan {
     }
   }
 
+  /** Memory of zeros. */
   #take(size: number): number {
     const address = this.#top;
     this.#top = address + align(size);
-    this.#engine.exports.reach(this.#top);
-    this.#engine.bytes.fill(0, address, this.#top);
+    if (this.#top > this.#zeroed) {
+      // Slab by slab, because the memory's views are made anew whenever it grows.
+      const end = this.#top + SLAB_BYTES;
+      this.#engine.exports.reach(end);
+      this.#engine.bytes.fill(0, this.#zeroed, end);
+      this.#zeroed = end;
+    }
     return address;
   }
 
@@ -146,10 +158,10 @@ export class EnginePlan {
     words[at + 12] = children.length;
     words[at + 17] = valueBytes(type);
     for (const [i, child] of children.entries()) words[(pointers >>> 2) + i] = child.address;
-    const [low, high] = boundsOf(type);
-    const bounds = new BigInt64Array(this.#engine.bytes.buffer, address + 72, 2);
-    bounds[0] = BigInt(low);
-    bounds[1] = BigInt(high);
+    for (const [i, bound] of boundsOf(type).entries()) {
+      words[at + 18 + 2 * i] = bound;
+      words[at + 19 + 2 * i] = Math.floor(bound / 2 ** 32);
+    }
     if (type.kind === "struct") this.#struct(node, type.fields);
     return node;
   }

@@ -4,6 +4,7 @@ import type { RecordBatch } from "./columns.js";
 import { type Engine, releaseEngine } from "./engine.js";
 import { appendChildren, copyChildren, engineColumn, setLength } from "./engine-columns.js";
 import { EnginePlan } from "./engine-plan.js";
+import type { Reject } from "./errors.js";
 import { JsonCursor } from "./json-cursor.js";
 import { tooLarge } from "./json-parser.js";
 import { JsonRows } from "./json-rows.js";
@@ -29,7 +30,11 @@ const SEPARATORS: Readonly<Record<RowSeparator, number>> = { lines: 0, commas: 1
  * such rows are more frequent than that, they go there in runs, together with those between them.
  */
 const RARE = 64;
+/** Rows that may go there one by one before that: all of it at the start, and one more for each {@link RARE} others. */
+const MAX_CREDIT = 32;
 const MAX_RUN = 512;
+
+const NO_REJECTS: readonly Reject[] = [];
 
 export class JsonEngineRows implements RowSink {
   readonly #engine: Engine;
@@ -38,9 +43,10 @@ export class JsonEngineRows implements RowSink {
   readonly #stored: Schema;
   readonly #batchRows: number;
   readonly #batchBytes: number;
+  readonly #options: TextParserOptions;
   /** Rows that TypeScript took, until they are moved behind those of the engine. It also keeps the rejects. */
-  readonly slow: RowBatches;
-  readonly #slowRows: JsonRows;
+  #slow: RowBatches | undefined;
+  #slowRows: JsonRows | undefined;
   readonly #cursor = new JsonCursor();
   readonly #ready: RecordBatch[] = [];
   /** Addresses in the engine: of a row by itself, and of a piece of the input. */
@@ -52,20 +58,18 @@ export class JsonEngineRows implements RowSink {
   #separator: RowSeparator = "lines";
   #lines = 0;
   #finishedRows = 0;
-  /** Rows left of a run through TypeScript, the length of the last run, and rows that the engine took since. */
+  /** Rows left of a run through TypeScript, and the length of the last run. */
   #pause = 0;
   #run = 1;
-  #streak = 0;
+  #credit = MAX_CREDIT;
 
   constructor(options: TextParserOptions, engine: Engine) {
     this.#engine = engine;
+    this.#options = options;
     this.#ignore = options.unknownFields === "ignore";
     this.#stored = storedSchema(options.schema);
     this.#batchRows = rowsPerBatch(options);
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
-    const unlimited = Number.POSITIVE_INFINITY;
-    this.slow = new RowBatches({ ...options, batchRows: unlimited, batchBytes: unlimited });
-    this.#slowRows = new JsonRows(options, this.slow);
     this.#plan = new EnginePlan(engine, options.schema);
     this.#rowAddress = this.#plan.end;
     this.#inputAddress = this.#rowAddress + ROW_BYTES + SLACK;
@@ -83,7 +87,12 @@ export class JsonEngineRows implements RowSink {
 
   /** Rows taken so far. */
   get taken(): number {
-    return this.#finishedRows + this.#columnRows + this.slow.root.length;
+    return this.#finishedRows + this.#columnRows + (this.#slow?.root.length ?? 0);
+  }
+
+  /** See `Parser.rejects`. */
+  get rejects(): readonly Reject[] {
+    return this.#slow?.rejects ?? NO_REJECTS;
   }
 
   /** Rows in the engine's columns. */
@@ -93,7 +102,7 @@ export class JsonEngineRows implements RowSink {
 
   /** See `Parser.ignoredFields`. */
   ignoredFields(): Map<string, number> {
-    const all = new Map(this.slow.ignoredFields);
+    const all = new Map(this.#slow?.ignoredFields);
     for (const [path, count] of this.#plan.dropped()) all.set(path, (all.get(path) ?? 0) + count);
     return all;
   }
@@ -127,20 +136,18 @@ export class JsonEngineRows implements RowSink {
   row(bytes: Uint8Array, start: number, end: number, line: number): void {
     if (this.#pause > 0) this.#pause--;
     else if (bytes !== this.#loaded && end - start <= ROW_BYTES && this.#single(bytes, start, end)) return;
-    else {
-      this.#run = this.#streak >= RARE * this.#run ? 1 : Math.min(this.#run * 2, MAX_RUN);
-      this.#pause = this.#run - 1;
-      this.#streak = 0;
-    }
-    const { length } = this.slow.root;
+    else this.#spend();
+    const slow = this.#slowBatches();
+    const { length } = slow.root;
+    this.#slowRows ??= new JsonRows(this.#options, slow);
     this.#slowRows.row(bytes, start, end, line);
-    if (this.slow.root.length === length) return;
+    if (slow.root.length === length) return;
     const bytesInBatch = this.#engine.exports.addBytes(end - start);
     if (this.#columnRows + length + 1 >= this.#batchRows || bytesInBatch >= this.#batchBytes) this.flush();
   }
 
   oversized(bytes: Uint8Array, line: number): void {
-    this.slow.refuse(tooLarge(), line, rawText(bytes, 0, bytes.length));
+    this.#slowBatches().refuse(tooLarge(), line, rawText(bytes, 0, bytes.length));
   }
 
   /** Makes a batch of the rows so far. */
@@ -166,6 +173,13 @@ export class JsonEngineRows implements RowSink {
   /** No more rows: gives the engine back. Only what is {@link taken} may be asked after it. */
   release(): void {
     releaseEngine(this.#engine);
+  }
+
+  /** Made for the first row that needs it: most input has none. */
+  #slowBatches(): RowBatches {
+    const unlimited = Number.POSITIVE_INFINITY;
+    this.#slow ??= new RowBatches({ ...this.#options, batchRows: unlimited, batchBytes: unlimited });
+    return this.#slow;
   }
 
   /** Copies a chunk into the engine, with a 0 behind it at which every reader there stops. */
@@ -203,10 +217,21 @@ export class JsonEngineRows implements RowSink {
       const again = isFull || this.#learn();
       // With commas the engine begins at a row, not before the comma that is next.
       if (!again || (separator === "commas" && done > at)) {
-        this.#streak += this.taken - rows;
+        this.#credit = Math.min(MAX_CREDIT, this.#credit + (this.taken - rows) / RARE);
         return done;
       }
       at = done;
+    }
+  }
+
+  /** A row goes to TypeScript that the engine has seen. */
+  #spend(): void {
+    this.#credit--;
+    if (this.#credit >= 0) this.#run = 1;
+    else {
+      this.#credit = 0;
+      this.#run = Math.min(this.#run * 2, MAX_RUN);
+      this.#pause = this.#run - 1;
     }
   }
 
@@ -231,10 +256,11 @@ export class JsonEngineRows implements RowSink {
 
   /** Moves the rows that TypeScript took behind those of the engine. */
   #moveSlow(): void {
-    const count = this.slow.root.length;
-    if (count === 0) return;
-    this.slow.flush();
-    const { columns } = this.slow.take()!;
+    const slow = this.#slow;
+    const count = slow?.root.length ?? 0;
+    if (!slow || count === 0) return;
+    slow.flush();
+    const { columns } = slow.take()!;
     const { root } = this.#plan;
     const start = this.#columnRows;
     appendChildren(this.#engine, root, columns, start, count);

@@ -68,7 +68,7 @@ class JsonEngineParser implements Parser<Uint8Array> {
   }
 
   get rejects(): readonly Reject[] {
-    return this.#rows.slow.rejects;
+    return this.#rows.rejects;
   }
 
   get ignoredFields(): ReadonlyMap<string, number> {

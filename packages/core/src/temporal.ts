@@ -47,8 +47,8 @@ export class TemporalReader {
   /** Seconds since midnight and microseconds of the last time of day. */
   #seconds = 0;
   #micros = 0;
-  /** The last date as yyyymmdd. */
-  #lastDate = 0;
+  /** The last date as yyyymmdd; equal to none at first, not even to 0000-00-00. */
+  #lastDate: number = Number.NaN;
   #lastDays = 0;
 
   /** `2031-02-03` */

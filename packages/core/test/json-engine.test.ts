@@ -324,6 +324,23 @@ const LINES = Number(process.env.EIDER_FUZZ_LINES ?? 20_000);
 const settings = { numRuns: Math.ceil(LINES / 20), seed: Number(process.env.EIDER_SEED ?? 3) };
 
 describe("the engine gives what the TypeScript parser gives", () => {
+  test("for every value in a column of every type", () => {
+    for (const field of EVERYTHING.fields) {
+      const options = { schema: { fields: [field] }, format: "ndjson", unknownFields: "reject" } as const;
+      const lines = VALUES.map((value) => `{"${field.name}":${value}}`);
+      compare(utf8(lines.join("\n")), { ...options, valueMisfits: "reject" });
+      for (const line of lines) compare(utf8(line), { ...options, valueMisfits: "misfit" });
+    }
+  });
+
+  test("for every value under a key that is dropped", () => {
+    const options = { schema: schemaOf({ s: "string" }), format: "ndjson", valueMisfits: "reject" } as const;
+    for (const keys of ["other", "\\u006fther"]) {
+      const lines = VALUES.map((value) => `{"s":"x","${keys}":${value},"s2":[${value},{"k":${value}}]}`);
+      compare(utf8(lines.join("\n")), { ...options, unknownFields: "ignore" });
+    }
+  });
+
   test("for rows of every type, right and wrong, under all policies", () => {
     fc.assert(
       fc.property(
@@ -480,6 +497,55 @@ describe("values equal those of", () => {
       { ...settings, numRuns },
     );
   });
+});
+
+test("takes the bytes that are UTF-8, and no others", () => {
+  // The bounds of what may follow what: RFC 3629, section 4.
+  const bounds = [0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef];
+  const byte = fc.constantFrom(...bounds, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff);
+  const text = fc.tuple(fc.nat(70), fc.array(byte, { minLength: 1, maxLength: 5 }), fc.nat(70));
+  const options = { schema: schemaOf({ s: "string" }), format: "ndjson", unknownFields: "reject" } as const;
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const isUtf8 = (bytes: Uint8Array): boolean => {
+    try {
+      decoder.decode(bytes);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  fc.assert(
+    fc.property(text, ([before, bytes, behind]) => {
+      const value = [...utf8("x".repeat(before)), ...bytes, ...utf8("y".repeat(behind))];
+      const input = Uint8Array.from([...utf8('{"s":"'), ...value, ...utf8('"}')]);
+      const { rows } = compare(input, { ...options, valueMisfits: "reject" });
+      expect(rows).toBe(isUtf8(input) ? 1 : 0);
+    }),
+    { ...settings, numRuns: 10_000 },
+  );
+});
+
+test("takes the dates that the calendar has, and no others", () => {
+  const options = { schema: schemaOf({ d: "date" }), format: "ndjson", unknownFields: "reject" } as const;
+  const two = (n: number): string => String(n).padStart(2, "0");
+  const years = fc.oneof(
+    fc.nat(9999),
+    fc.nat(99).map((century) => century * 100),
+    fc.constantFrom(4, 1996, 2000, 2024),
+  );
+  const dates = fc.tuple(years, fc.nat(13), fc.oneof(fc.nat(32), fc.constantFrom(28, 29, 30, 31)));
+  fc.assert(
+    fc.property(fc.array(dates, { minLength: 20, maxLength: 20 }), (all) => {
+      for (const [year, month, day] of all) {
+        const text = `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
+        // A date that the calendar lacks is another one in JavaScript, or none.
+        const date = new Date(`${text}T00:00:00Z`);
+        const real = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text) && year > 0;
+        expect(compare(utf8(`{"d":"${text}"}`), { ...options, valueMisfits: "reject" }).rows).toBe(real ? 1 : 0);
+      }
+    }),
+    { ...settings, numRuns: 500 },
+  );
 });
 
 describe("the engine and TypeScript take turns", () => {

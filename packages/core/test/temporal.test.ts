@@ -30,6 +30,13 @@ function date(text: string): number | undefined {
 }
 
 describe("temporal text", () => {
+  test("a date of zeros is none, also as the first that a reader sees", () => {
+    for (const text of ["0000-00-00", "0000-00-01", "0000-01-00", "0000-00-0x"]) {
+      const bytes = utf8(text);
+      expect(new TemporalReader().date(bytes, 0, bytes.length)).toBe(false);
+    }
+  });
+
   test("offsets, half hours too", () => {
     const utc = 1_927_838_106_000_000n; // 2031-02-02T22:35:06Z, `date -u -d … +%s`
     expect(instant("2031-02-02T22:35:06Z")).toBe(utc);

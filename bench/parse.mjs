@@ -1,0 +1,134 @@
+/**
+ * NDJSON to columns, the file read included: Eider's engine against JSON.parse per line and DuckDB's read_json, each on
+ * one thread. Rates are medians of interleaved rounds. Needs built packages (`npm run build`).
+ *
+ *   node bench/parse.mjs [--fast] [--rows=1000000] [--rounds=7]
+ */
+
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { assignFieldIds, createTextParser, toSchema } from "@eider/core";
+import { EVENT_DUCKDB_TYPES, EVENT_TYPES, makeEvents } from "./events.mjs";
+
+const { values: args } = parseArgs({
+  options: {
+    fast: { type: "boolean", default: false },
+    rows: { type: "string", default: "1000000" },
+    rounds: { type: "string", default: "7" },
+  },
+});
+const rows = args.fast ? 2000 : Number(args.rows);
+const rounds = args.fast ? 1 : Number(args.rounds);
+const CHUNK_BYTES = 1 << 20;
+
+const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
+try {
+  const connection = await (await DuckDBInstance.create(":memory:", { threads: "1" })).connect();
+  const duckdb = async (file) => {
+    // All columns are read, and none of them is kept.
+    const reader = await connection.runAndReadAll(
+      `SELECT count(COLUMNS(*)) FROM read_json('${file}', format='newline_delimited', columns=${EVENT_DUCKDB_TYPES})`,
+    );
+    return Number(reader.getRows()[0][0]);
+  };
+  const eider = (file) => parse(file, EVENT_TYPES);
+  for (const [name, options] of [
+    ["events", {}],
+    ["events, keys in any order", { shuffled: 1 }],
+    ["events, with spaces", { spaces: true }],
+  ]) {
+    await bench(name, makeEvents(rows, options), {
+      Eider: eider,
+      "JSON.parse": parseLines,
+      "DuckDB read_json": duckdb,
+    });
+  }
+  const wide = wideRows(Math.ceil(rows / 40), 300);
+  await bench("300 columns of int64", wide.text, {
+    Eider: (file) => parse(file, wide.types),
+    "JSON.parse": parseLines,
+  });
+  const sparse = sparseRows(Math.ceil(rows / 100), 10_000);
+  await bench("10 of 10,000 columns", sparse.text, {
+    Eider: (file) => parse(file, sparse.types),
+    "JSON.parse": parseLines,
+  });
+  connection.closeSync();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function bench(name, text, contenders) {
+  const file = join(folder, "rows.ndjson");
+  writeFileSync(file, text);
+  const bytes = statSync(file).size;
+  const count = text.split("\n").length - 1;
+  const times = Object.fromEntries(Object.keys(contenders).map((key) => [key, []]));
+  // The first round warms up compilers, allocators and the file cache, and does not count.
+  for (let round = args.fast ? 0 : -1; round < rounds; round++) {
+    for (const [key, contender] of Object.entries(contenders)) {
+      const start = performance.now();
+      const found = await contender(file);
+      if (round >= 0) times[key].push(performance.now() - start);
+      if (found !== count) throw new Error(`${key} found ${found} of ${count} rows`);
+    }
+  }
+  console.log(`${name}: ${count} rows of ${(bytes / count).toFixed(0)} bytes, ${rounds} rounds`);
+  for (const key of Object.keys(contenders)) {
+    const ratio = median(times[key].map((time, i) => time / times.Eider[i]));
+    const rate = bytes / 1000 / median(times[key]);
+    const perRow = (median(times[key]) / count) * 1e6;
+    console.log(
+      `  ${key.padEnd(18)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${ratio.toFixed(2).padStart(5)}×`,
+    );
+  }
+}
+
+function parse(file, types) {
+  const schema = assignFieldIds(toSchema(types));
+  const parser = createTextParser({ schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" });
+  const chunk = new Uint8Array(CHUNK_BYTES);
+  const input = openSync(file, "r");
+  for (let size = readSync(input, chunk); size > 0; size = readSync(input, chunk)) {
+    parser.push(chunk.subarray(0, size));
+    while (parser.take() !== undefined);
+  }
+  closeSync(input);
+  parser.end();
+  return parser.rows;
+}
+
+function parseLines(file) {
+  const lines = readFileSync(file, "utf8").split("\n");
+  let count = 0;
+  for (const line of lines) if (line !== "" && JSON.parse(line) !== null) count++;
+  return count;
+}
+
+function wideRows(count, width) {
+  const names = Array.from({ length: width }, (_, i) => `column_${i}`);
+  const row = (i) => JSON.stringify(Object.fromEntries(names.map((name, j) => [name, (i * 31 + j * 1009) % 100_000])));
+  return {
+    types: Object.fromEntries(names.map((name) => [name, "int64"])),
+    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
+  };
+}
+
+function sparseRows(count, width) {
+  const row = (i) =>
+    JSON.stringify(
+      Object.fromEntries(Array.from({ length: 10 }, (_, j) => [`key_${(i * 7919 + j * 997) % width}`, j])),
+    );
+  return {
+    types: Object.fromEntries(Array.from({ length: width }, (_, i) => [`key_${i}`, "int64"])),
+    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
+  };
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1];
+}
