@@ -99,3 +99,55 @@ describe("a first batch whose columns get their types only at its end", () => {
     expect(await lake.tables()).toEqual([]);
   });
 });
+
+describe("a folder that changes under an open lake", () => {
+  it("a lake that was deleted answers nothing, and a new one in its place is opened as such", async () => {
+    const where = join(temporaryFolder(), "lake");
+    const old = await Lake.open(where);
+    await old.table("t").append([{ a: 1 }], { batchId: "b" });
+    await rm(where, { recursive: true });
+    await expect(old.table("t").receipt("b")).rejects.toMatchObject({ code: "catalog_replaced" });
+
+    const fresh = await Lake.open(where);
+    expect(fresh.id).not.toBe(old.id);
+    expect(await fresh.table("t").append([{ a: 1 }], { batchId: "b" })).toMatchObject({ status: "committed" });
+    await expect(old.table("t").append([{ a: 1 }], { batchId: "b" })).rejects.toMatchObject({
+      code: "catalog_replaced",
+    });
+    await old.close();
+    const again = await Lake.open(where);
+    expect(await again.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+    await again.close();
+    expect(await fresh.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+    await fresh.close();
+  });
+
+  it("relative folders are those of the moment of opening", async () => {
+    const folder = temporaryFolder();
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      await using lake = await Lake.open("memory:", { cacheDir: "cache" });
+      await lake.table("t").append([{ a: 1 }]);
+      expect(await lake.sql("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+      process.chdir(before);
+      expect(await lake.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
+    } finally {
+      process.chdir(before);
+    }
+  });
+});
+
+it("a batch id that cannot be one is refused before the source is read", async () => {
+  await using lake = await Lake.open("memory:");
+  let read = false;
+  const source = (async function* () {
+    read = true;
+    yield { a: 1 };
+  })();
+  for (const batchId of ["", "x".repeat(2000), "\ud800", 5 as never, {} as never]) {
+    const append = lake.table("t").append(source, { batchId });
+    await expect(append).rejects.toMatchObject({ code: "bad_batch_id" });
+  }
+  expect(read).toBe(false);
+});

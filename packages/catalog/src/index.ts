@@ -1,4 +1,4 @@
 export type * from "./catalog.js";
-export { parseTableName, type TableName } from "./names.js";
+export { checkBatchId, parseTableName, type TableName } from "./names.js";
 export { SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";

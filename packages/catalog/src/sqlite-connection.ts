@@ -103,15 +103,6 @@ export class SqliteConnection {
 
   #write<T>(body: (driver: SqliteDriver) => T, durable: boolean): T {
     const driver = this.#use();
-    const { path } = this.#options;
-    // SQLite would go on writing to a file that was deleted, and nobody would ever find what it acknowledged.
-    if (path !== undefined && identify(path) !== this.#file) {
-      throw new CatalogError(
-        "catalog_replaced",
-        `the catalog ${path} was deleted or replaced while it was open: close the lake and open it again`,
-        { subject: path },
-      );
-    }
     if (!durable) driver.exec("PRAGMA synchronous = NORMAL");
     try {
       const result = this.#inTransaction(driver, "BEGIN IMMEDIATE", body);
@@ -168,7 +159,18 @@ export class SqliteConnection {
       });
     }
     if (this.#frozen !== undefined && this.#frozen !== this.#look()) this.#discard();
-    return this.#driver ?? this.#open();
+    const driver = this.#driver ?? this.#open();
+    const { path } = this.#options;
+    // SQLite would go on with a file that was deleted: its answers would be of a lake that is gone, and nobody would
+    // ever find what it acknowledged.
+    if (path !== undefined && identify(path) !== this.#file) {
+      throw new CatalogError(
+        "catalog_replaced",
+        `the catalog ${path} was deleted or replaced while it was open: close the lake and open it again`,
+        { subject: path },
+      );
+    }
+    return driver;
   }
 
   #discard(): void {

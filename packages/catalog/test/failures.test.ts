@@ -326,13 +326,14 @@ describe("a file", () => {
     expect(copies).toBe(3);
   });
 
-  it("that was deleted or replaced while open takes no more commits", async () => {
+  it("that was deleted or replaced while open takes no more commits and answers nothing", async () => {
     const folder = tempFolder();
     const path = join(folder, "c.sqlite");
     await using catalog = await SqliteCatalog.open({ path });
     await catalog.commit(draft(create("t1", "events")));
     for (const end of ["", "-wal", "-shm"]) renameSync(path + end, `${join(folder, "away")}${end}`);
     await expect(catalog.commit(draft(append("t1", "b", [])))).rejects.toMatchObject({ code: "catalog_replaced" });
+    await expect(catalog.tables()).rejects.toMatchObject({ code: "catalog_replaced" });
     await (await SqliteCatalog.open({ path }))[Symbol.asyncDispose]();
     await expect(catalog.commit(draft(append("t1", "b", [])))).rejects.toMatchObject({ code: "catalog_replaced" });
     rmSync(path);

@@ -4,9 +4,10 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
 import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Catalog, SqliteCatalog } from "@eider/catalog";
 import {
@@ -56,6 +57,8 @@ interface LakeFile {
 interface Shared {
   readonly lake: Promise<OpenLake>;
   users: number;
+  /** Which file its catalog is, once it is open. */
+  file: string | undefined;
 }
 
 const openLakes = new Map<string, Shared>();
@@ -79,23 +82,48 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   const root = await realpath(folder).catch(() => folder);
   if (await isFile(root)) throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root });
   const key = `${mode === "read" ? "read" : "write"}:${options.sqlAccess ?? "all"}:${root}`;
-  let shared = openLakes.get(key);
-  if (!shared) {
-    shared = { lake: openFolder(store, root, mode, options), users: 0 };
-    openLakes.set(key, shared);
-    shared.lake.catch(() => openLakes.delete(key));
-  }
+  const known = openLakes.get(key);
+  // A folder that was deleted, or put in another's place, is another lake, whoever still has the old one open.
+  const shared =
+    known && (known.file === undefined || known.file === catalogFile(root))
+      ? known
+      : share(key, root, openFolder(store, root, mode, options));
   shared.users++;
-  const mine = shared;
-  const lake = await mine.lake;
+  const lake = await shared.lake;
   return {
     ...lake,
     async release() {
-      if (--mine.users > 0) return;
-      openLakes.delete(key);
+      if (--shared.users > 0) return;
+      forget(key, shared);
       await lake.release();
     },
   };
+}
+
+function share(key: string, root: string, lake: Promise<OpenLake>): Shared {
+  const shared: Shared = { lake, users: 0, file: undefined };
+  openLakes.set(key, shared);
+  lake.then(
+    () => {
+      shared.file = catalogFile(root);
+    },
+    () => forget(key, shared),
+  );
+  return shared;
+}
+
+function forget(key: string, shared: Shared): void {
+  if (openLakes.get(key) === shared) openLakes.delete(key);
+}
+
+/** Which file the catalog of a folder is, whatever its content; empty if there is none. */
+function catalogFile(root: string): string {
+  const info = statSync(catalogPath(root), { bigint: true, throwIfNoEntry: false });
+  return info ? `${info.dev} ${info.ino}` : "";
+}
+
+function catalogPath(root: string): string {
+  return join(root, "_eider", CATALOG_FILE);
 }
 
 async function openFolder(
@@ -105,7 +133,7 @@ async function openFolder(
   options: LakeOptions,
 ): Promise<OpenLake> {
   const existing = await readLakeFile(store);
-  const path = join(root, "_eider", CATALOG_FILE);
+  const path = catalogPath(root);
   if (existing) {
     const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options).catch((cause: unknown) => {
       if (!(cause instanceof NotFoundError)) throw cause;
@@ -182,7 +210,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
   }
   const clock = options.clock ?? Date.now;
   const random = options.random ?? randomBytes;
-  const tempFolder = options.cacheDir ?? tmpdir();
+  const tempFolder = resolve(options.cacheDir ?? tmpdir());
   const logger = options.logger ?? {};
   const ranges = new RangePool({ threads: options.threads, logger });
   let engine: Promise<QueryEngine> | undefined;

@@ -34,6 +34,9 @@ export function parseStoreUrl(where: string | URL, windows: boolean): StorePlace
     return { kind: "memory" };
   }
   if (scheme === "file") {
+    // A URL has no relative form: it would be a folder at the root of the disk.
+    if (!/^file:[/\\]/i.test(text))
+      throw badUrl("a file: URL begins with file:/// and is absolute; a path needs no file:");
     try {
       return { kind: "file", path: fileURLToPath(text, { windows }) };
     } catch (error) {

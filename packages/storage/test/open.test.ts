@@ -55,6 +55,7 @@ describe("parseStoreUrl", () => {
     ["C:\\data", "bad_store_url"],
     ["C:/data", "bad_store_url"],
     ["\\\\server\\share", "bad_store_url"],
+    ["file:lake", "bad_store_url"],
     ["file://server/share", "bad_store_url"],
     ["file:///a%2Fb", "bad_store_url"],
     ["s3://bucket/prefix", "not_yet"],

@@ -10,7 +10,15 @@
  * What was staged is deleted only when the outcome is certain.
  */
 
-import type { Catalog, CommitResult, Draft, Operation, Receipt, TableInfo } from "@eider/catalog";
+import {
+  type Catalog,
+  type CommitResult,
+  checkBatchId,
+  type Draft,
+  type Operation,
+  type Receipt,
+  type TableInfo,
+} from "@eider/catalog";
 import {
   BatchConflictError,
   CatalogError,
@@ -66,6 +74,8 @@ export async function append(
 ): Promise<AppendResult> {
   options.signal?.throwIfAborted();
   const batchId = options.batchId ?? context.newId();
+  // Told before the source is read, not after.
+  checkBatchId(batchId);
   const started = performance.now();
   if (options.onSeen === "trust") {
     const table = await context.catalog.table(plan.name);
