@@ -19,7 +19,7 @@ export interface CsvConsumer {
 /** What a record is to a table of some columns. */
 export const ROW = 0;
 export const BLANK = 1;
-export const RAGGED = 2;
+const RAGGED = 2;
 export const BAD_QUOTE = 3;
 
 export class CsvInput {

@@ -48,7 +48,7 @@ describe("statements that read", () => {
     ["DELETE FROM t", "DELETE", 0, "drop"],
     ["CREATE TABLE t (a INT)", "CREATE", 0, "lake.table"],
     ["/* x */ drop table t", "DROP", 8, "drop"],
-    ["ALTER TABLE t ADD COLUMN b INT", "ALTER", 0, "schema"],
+    ["ALTER TABLE t ADD COLUMN b INT", "ALTER", 0, "new field"],
     ["ATTACH 'x.db'", "ATTACH", 0, "read_parquet"],
     ["SET threads = 1", "SET", 0, "Lake.open"],
     ["COPY t FROM 'a.csv'", "COPY", 0, "append"],
