@@ -416,3 +416,19 @@ describe("partition columns", () => {
     expect(await lake.sql("SELECT a FROM ns.events AT (VERSION => 1)")).toEqual([{ a: 0n }]);
   });
 });
+
+it.each([
+  ["NDJSON", 100_000, (n: number) => `{"a":${n}}\n`, ""],
+  ["NDJSON", 200_000, (n: number) => `{"a":${n}}\n`, ""],
+  ["CSV", 100_000, (n: number) => `${n}\n`, "a\n"],
+  ["CSV", 99_999, (n: number) => `${n}\n`, "a\n"],
+])("%s input of %d rows, which may end where a row group does", async (format, count, line, head) => {
+  await using lake = await Lake.open("memory:");
+  const text = head + Array.from({ length: count }, (_, n) => line(n)).join("");
+  const result = await lake.table("t").append(bytes(text), { format: format.toLowerCase() as "csv" | "ndjson" });
+  expect(result).toMatchObject({ status: "committed", rowsAdded: count });
+  // Gauss: the sum of 0 … n−1.
+  expect(await lake.sql("SELECT count(*) AS n, sum(a) AS s FROM t")).toEqual([
+    { n: BigInt(count), s: (BigInt(count) * BigInt(count - 1)) / 2n },
+  ]);
+});

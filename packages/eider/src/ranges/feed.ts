@@ -162,7 +162,9 @@ export class TextFeed implements Feed<Uint8Array> {
   }
 
   async #endRange(): Promise<void> {
-    const range = this.#range!;
+    const range = this.#range;
+    // The input ended where a range did.
+    if (!range) return;
     this.#range = undefined;
     if (!range.parser) return this.#dispatch(range.text, range.buffer.subarray(0, range.length));
     range.parser.end();
@@ -177,9 +179,9 @@ export class TextFeed implements Feed<Uint8Array> {
   /** Gives a range to a worker as soon as one has nothing else to do for this feed. */
   async #dispatch(text: TextParserOptions, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const { pool, output, signal } = this.#options;
-    const threads = Math.max(pool.threads, 1);
+    // Batches are large, and have to wait for this thread, which sorts and encodes them: one worker keeps it busy.
+    const threads = output === "batches" ? 1 : pool.threads;
     for (;;) {
-      while (this.#pending[0]?.settled) await this.#collect();
       const running = this.#pending.filter(({ settled }) => !settled);
       // Results that wait for an earlier range take memory too.
       if (this.#pending.length >= 2 * threads) await this.#collect();
@@ -201,6 +203,8 @@ export class TextFeed implements Feed<Uint8Array> {
       settled: false,
     };
     this.#pending.push(pending);
+    // Now that the worker is busy there is time for what others have done.
+    while (this.#pending[0]?.settled) await this.#collect();
   }
 
   /** Waits for the range that is next in order, and puts it into the sink. */

@@ -42,7 +42,10 @@ export function runRange({ text, output, bytes }: RangeJob): RangeResult {
   if (output === "batches") return { rowGroups: [], batches, rows, rejects, ignoredFields };
   const encoder = new ParquetEncoder(storedSchema(text.schema));
   const rowGroups: EncodedRowGroup[] = [];
-  for (let batch = batches.shift(); batch; batch = batches.shift()) rowGroups.push(encoder.encodeRowGroup(batch));
+  for (const batch of batches) {
+    rowGroups.push(encoder.encodeRowGroup(batch));
+    free(buffersOf(batch));
+  }
   return { rowGroups, batches: [], rows, rejects, ignoredFields };
 }
 
@@ -64,8 +67,14 @@ export function transferable(result: RangeResult): { readonly result: RangeResul
     });
     return { ...group, chunks };
   });
-  for (const { columns } of result.batches) for (const column of columns) addBuffers(column, buffers);
+  for (const batch of result.batches) for (const buffer of buffersOf(batch)) buffers.add(buffer);
   return { result: { ...result, rowGroups }, buffers: [...buffers] };
+}
+
+function buffersOf(batch: RecordBatch): Set<ArrayBuffer> {
+  const buffers = new Set<ArrayBuffer>();
+  for (const column of batch.columns) addBuffers(column, buffers);
+  return buffers;
 }
 
 function addBuffers({ values, offsets, validity, children }: Column, buffers: Set<ArrayBuffer>): void {
@@ -73,4 +82,14 @@ function addBuffers({ values, offsets, validity, children }: Column, buffers: Se
     if (view && view.byteLength > 0 && view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
   }
   for (const child of children) addBuffers(child, buffers);
+}
+
+/**
+ * Gives memory back at once: a port that is closed drops what is handed over to it. The garbage collector, which sees
+ * only the small objects in front of the buffers, would let a worker hold 30 MB more, and take time over it.
+ */
+function free(buffers: Iterable<ArrayBuffer>): void {
+  const { port1 } = new MessageChannel();
+  port1.close();
+  port1.postMessage(undefined, [...buffers]);
 }

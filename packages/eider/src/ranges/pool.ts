@@ -14,10 +14,10 @@ import type { RangeLimits } from "./cutter.js";
 import { type Failure, unpackFailure } from "./failure.js";
 import { type RangeJob, type RangeResult, runRange } from "./job.js";
 
-/** More would wait for the thread that reads and hashes the input, and each takes some 80 MB of memory. */
-const MAX_DEFAULT_THREADS = 4;
-/** A row group of the size that readers like; in bytes, for wide rows, and for the memory that it takes. */
-const LIMITS: RangeLimits = { lines: 100_000, bytes: 24 * 1024 * 1024 };
+/** Each takes some 80 MB of memory, and all have to wait for the one that reads and hashes the input. */
+const MAX_DEFAULT_THREADS = 3;
+/** A row group of the size that readers like. In bytes because a range takes some five times as much memory. */
+const LIMITS: RangeLimits = { lines: 100_000, bytes: 16 * 1024 * 1024 };
 /** Smaller inputs are done before a worker has started. */
 const MIN_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 5000;
@@ -29,7 +29,7 @@ export type WorkerAnswer =
   | { readonly kind: "failure"; readonly failure: Failure; readonly buffer: ArrayBuffer };
 
 export interface RangePoolOptions {
-  /** 1: no worker is ever started. Default: one per core, four at most. */
+  /** 1: no worker is ever started. Default: one per core, three at most. */
   readonly threads?: number | undefined;
   readonly logger?: Logger;
   /** Where ranges are cut. */
