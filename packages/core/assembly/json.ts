@@ -309,7 +309,7 @@ function readValue(node: usize, at: usize, c: u32): usize {
       case FIXED:
         return readBase64(node, at);
       case DECIMAL: {
-        at = readDecimal(node, at);
+        at = readDecimal(node, at, false);
         if (at === 0) return 0;
         if (load<u8>(at) === QUOTE) return at + 1;
         store<u32>(node, load<u32>(node, LENGTH) - 1, LENGTH);
@@ -326,7 +326,7 @@ function readValue(node: usize, at: usize, c: u32): usize {
     case FLOAT64:
       return readFloat(node, at);
     case DECIMAL:
-      return readDecimal(node, at);
+      return readDecimal(node, at, strict);
     case STRUCT:
       return c === OPEN_OBJECT ? readObject(node, at + 1) : 0;
     case LIST:

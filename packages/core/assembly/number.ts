@@ -193,10 +193,11 @@ export function readFloat(node: usize, at: usize): usize {
   return at;
 }
 
-/** A decimal, as its unscaled value in 128 bits. */
-export function readDecimal(node: usize, at: usize): usize {
+/** A decimal, as its unscaled value in 128 bits. `strict`: not as `1.0` where it has no places. */
+export function readDecimal(node: usize, at: usize, strict: bool): usize {
   at = readNumber(at);
   if (at === 0 || digits > MAX_DIGITS || exponential) return 0;
+  if (strict && !integer && load<i64>(node, HIGH) === 0) return 0;
   let low: u64 = 0;
   let high: u64 = 0;
   if (digits > 0) {

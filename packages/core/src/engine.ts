@@ -47,7 +47,7 @@ function moduleBytes(): Uint8Array<ArrayBuffer> {
 
 /**
  * Compiles the engine without blocking, once. Nothing needs to wait for it: parsers compile it by themselves, or do
- * without it on hosts that cannot (see `docs/decisions/0002-engine.md`). Some browsers refuse to compile on the main
+ * without it on hosts that cannot (see `docs/decisions/0005-engine.md`). Some browsers refuse to compile on the main
  * thread unless asked this way.
  */
 export function engineReady(): Promise<void> {

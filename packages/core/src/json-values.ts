@@ -282,6 +282,8 @@ export class DecimalValues extends JsonValues {
     if (!beginsNumber(c)) return false;
     cursor.readNumber();
     const { number } = cursor;
+    // Inference makes float64 of integers beyond 64 bits among which one is written with a fraction or exponent.
+    if (this.context.strict && (number.exponent || (this.#scale === 0 && !number.integer))) throw this.numberMisfit();
     if (!number.appendDecimal(this.#builder, this.#precision, this.#scale)) {
       throw number.infinite ? outOfRange() : this.numberMisfit();
     }

@@ -86,6 +86,7 @@ const EVERYTHING = schemaOf({
   f64: "float64",
   d9: "decimal(9,2)",
   d38: "decimal(38,10)",
+  d0: "decimal(38,0)",
   s: "string",
   j: "json",
   bin: "binary",
@@ -243,6 +244,11 @@ const VALUES: readonly string[] = [
   ],
   ...['[{"p":1,"q":"r"},{"q":"s"},null,{"p":300}]', '[{"p":1,"q":"r"},{"q":"s"},null,{"p":-3}]', '[{"p":1,"Q":"r"}]'],
   ...[
+    '"\\ud83d\\u0041"',
+    '"\\ud83d\\ud83d"',
+    '"\\ud83d\\n"',
+    '"\\uD83D\\uDE00"',
+    ...Array.from({ length: 33 }, (_, c) => `"raw ${String.fromCharCode(c)} character"`),
     "tru",
     "nul",
     "truE",
@@ -587,10 +593,10 @@ describe("the engine and TypeScript take turns", () => {
 
   test("over thousands of columns, most of which a row lacks", () => {
     const names = Array.from({ length: 1000 }, (_, i) => `a column with number ${i}`);
-    const schema = schemaOf(Object.fromEntries(names.map((name, i) => [name, i % 2 ? "int32" : "string"])));
+    const schema = schemaOf(Object.fromEntries(names.map((name, i) => [name, i % 10 ? "int32" : "string"])));
     const row = (i: number): string => {
       const own = [i % 1000, (i * 7) % 1000, (i * 31) % 1000].map(
-        (c) => `"a column with number ${c}":${c % 2 ? i : `"${i}"`}`,
+        (c) => `"a column with number ${c}":${c % 10 ? i : `"${i}"`}`,
       );
       return `{${own.join(",")}}`;
     };

@@ -498,6 +498,10 @@ describe("values", () => {
     expect(stops("int64", '"x"')).toBe(true);
     expect(stops("unknown", "1")).toBe(true);
     expect(stops("int64", "1.0")).toBe(true); // would have been a float had it come first
+    expect(stops("decimal(38,0)", "1.0")).toBe(true); // so would this
+    expect(stops("decimal(38,0)", "1e2")).toBe(true);
+    expect(stops("decimal(38,0)", "100")).toBe(false);
+    expect(stops("decimal(9,2)", "1.0")).toBe(false);
     expect(stops("int64", "1")).toBe(false);
     expect(stops("float64", "1")).toBe(false);
     expect(stops("int64", "1e400")).toBe(false); // a reject under any schema
