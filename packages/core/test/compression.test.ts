@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import fc from "fast-check";
 import { decompress as fzstd } from "fzstd";
 import { compressors } from "hyparquet-compressors";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { type Compression, compressionCodec, parquetReady } from "../src/compression.js";
 import { EncodeMemory } from "../src/parquet-memory.js";
 
@@ -70,6 +70,20 @@ function bytesOf(kind: string, size: number, seed: number): Uint8Array {
   return bytes;
 }
 
+/** Noise and copies whose lengths and distances have all magnitudes alike, as no real text has. */
+function spreadBytes(size: number, seed: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  const random = randomOf(seed);
+  const magnitude = (bits: number): number => Math.floor(2 ** (random() * bits));
+  for (let at = 0; at < size; ) {
+    for (let end = Math.min(size, at + magnitude(9)); at < end; at++) bytes[at] = random() * 256;
+    const distance = Math.min(at, magnitude(16));
+    for (let end = Math.min(size, at + 4 + magnitude(9)); at < end && distance > 0; at++)
+      bytes[at] = bytes[at - distance]!;
+  }
+  return bytes;
+}
+
 describe("what we compress, others decompress", () => {
   test("bytes of every kind and size", () => {
     const sizes = fc.oneof(fc.nat(70), fc.nat(5000), fc.nat(300_000));
@@ -89,6 +103,15 @@ describe("what we compress, others decompress", () => {
         check(new Uint8Array(Buffer.concat(many)));
       }),
       { numRuns: 300 },
+    );
+  });
+
+  test("lengths and distances of all magnitudes", () => {
+    fc.assert(
+      fc.property(fc.nat(200_000), fc.integer(), (size, seed) => {
+        check(spreadBytes(size, seed));
+      }),
+      { numRuns: 200 },
     );
   });
 
@@ -141,6 +164,20 @@ describe("memory", () => {
     expect(EncodeMemory.use((memory) => memory)).toBe(first);
     EncodeMemory.use((memory) => memory.take(80 << 20));
     expect(EncodeMemory.use((memory) => memory)).not.toBe(first);
+  });
+
+  test("is missed by name where there is no WebAssembly", async () => {
+    vi.resetModules();
+    vi.stubGlobal("WebAssembly", undefined);
+    try {
+      const alone = await import("../src/parquet-memory.js");
+      expect(() => alone.EncodeMemory.use((memory) => memory.mark())).toThrow(
+        expect.objectContaining({ name: "LimitError", code: "no_webassembly" }),
+      );
+    } finally {
+      vi.unstubAllGlobals();
+      vi.resetModules();
+    }
   });
 
   test("has a limit that is named", () => {

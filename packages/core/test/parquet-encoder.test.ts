@@ -322,6 +322,29 @@ describe("pages", () => {
     );
   });
 
+  test("cuts at any row where there are nulls and lists", () => {
+    const rows = Array.from({ length: 200 }, (_, i) => ({
+      n: i % 3 === 0 ? null : BigInt(i),
+      l: Array.from({ length: i % 4 }, (_, k) => `${i} ${k}`),
+      // Pages of about a mebibyte: 21 texts of 50,000 bytes, as every other value is null.
+      s: i % 2 === 0 ? null : `${i}`.padEnd(50_000, "x"),
+    }));
+    const { bytes } = encode({ n: "int64", l: "list<string>", s: "string" }, rows, { pageRows: 37, dictionary: false });
+    const firstRows = [0, 1, 2].map((column) =>
+      pageIndex(bytes, column).offsetIndex.page_locations.map((page) => Number(page.first_row_index)),
+    );
+    const byRows = [0, 37, 74, 111, 148, 185];
+    expect(firstRows).toEqual([byRows, byRows, byRows]);
+    const wide = encode(
+      { s: "string" },
+      rows.map(({ s }) => ({ s })),
+      { pageRows: 150, dictionary: false },
+    );
+    expect(pageIndex(wide.bytes, 0).offsetIndex.page_locations.map((page) => Number(page.first_row_index))).toEqual([
+      0, 42, 84, 126, 168,
+    ]);
+  });
+
   test("large values make small pages", () => {
     const rows = Array.from({ length: 64 }, (_, i) => ({ s: String(i).padEnd(100_000, "ab") }));
     const { bytes } = encode({ s: "string" }, rows, { dictionary: false });
@@ -786,6 +809,20 @@ describe("encodings", () => {
     expect(encodingsOf(bytes)).toEqual(["BYTE_STREAM_SPLIT", "PLAIN"]);
     const stored = await expectRows({ slow: "float64", noise: "float64" }, rows, { compression: "uncompressed" });
     expect(encodingsOf(stored)).toEqual(["PLAIN", "PLAIN"]);
+  });
+
+  test("large dictionaries keep their values apart", async () => {
+    // The same lengths and last bytes, which is what entries are told apart by first.
+    const rows = Array.from({ length: 9000 }, (_, i) => ({
+      s: `${String(i % 3000).padStart(8, "0")} the same end`,
+      n: BigInt(i % 3000) << 40n,
+      k: (i * 7) % 3000,
+    }));
+    const asked = { encoding: "RLE_DICTIONARY" } as const;
+    const bytes = await expectRows({ s: "string", n: "int64", k: "int32" }, rows, {
+      columns: { s: asked, n: asked, k: asked },
+    });
+    expect(encodingsOf(bytes)).toEqual(["RLE_DICTIONARY", "RLE_DICTIONARY", "RLE_DICTIONARY"]);
   });
 
   test("dictionaries can be forbidden", () => {
