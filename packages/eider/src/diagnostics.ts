@@ -5,11 +5,10 @@
 
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 
-type Channel = "append" | "query" | "maintain";
+type Channel = "append" | "maintain";
 
 const channels: Readonly<Record<Channel, TracingChannel>> = {
   append: tracingChannel("eider:append"),
-  query: tracingChannel("eider:query"),
   maintain: tracingChannel("eider:maintain"),
 };
 
