@@ -6,8 +6,9 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 /** Tests run against sources; child processes they start run the built packages. */
 const alias = [
   { find: /^@eider\/core\/node$/, replacement: source("packages/core/src/node.ts") },
+  { find: /^@eider\/storage\/s3$/, replacement: source("packages/storage/src/s3.ts") },
   { find: /^@eider\/storage\/conformance$/, replacement: source("packages/storage/src/conformance.ts") },
-  { find: /^@eider\/(core|storage|catalog|query|cli)$/, replacement: source("packages/$1/src/index.ts") },
+  { find: /^@eider\/(core|storage|catalog|query|cli|test-s3)$/, replacement: source("packages/$1/src/index.ts") },
   { find: /^eider$/, replacement: source("packages/eider/src/index.ts") },
 ];
 
@@ -15,7 +16,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     projects: [
-      ...["core", "storage", "catalog", "query", "eider", "cli"].map((name) => ({
+      ...["core", "storage", "catalog", "query", "eider", "cli", "test-s3"].map((name) => ({
         resolve: { alias },
         test: { name, include: [`packages/${name}/test/**/*.test.ts`], testTimeout: 60_000 },
       })),
