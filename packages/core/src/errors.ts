@@ -78,10 +78,17 @@ export class AlreadyExistsError extends EiderError {
 export class StoreError extends EiderError {
   override readonly name: string = "StoreError";
   readonly retryable: boolean;
+  /** Milliseconds after which the store wants to be asked again, if it said so. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: string, message: string, details: ErrorDetails & { retryable?: boolean } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    details: ErrorDetails & { retryable?: boolean; retryAfterMs?: number | undefined } = {},
+  ) {
     super(code, message, details);
     this.retryable = details.retryable ?? false;
+    this.retryAfterMs = details.retryAfterMs;
   }
 }
 
