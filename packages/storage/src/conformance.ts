@@ -12,6 +12,7 @@ import { getChecks } from "./conformance/get-checks.js";
 import { keyChecks } from "./conformance/key-checks.js";
 import { listChecks } from "./conformance/list-checks.js";
 import { putChecks } from "./conformance/put-checks.js";
+import { replaceChecks } from "./conformance/replace-checks.js";
 import { streamChecks } from "./conformance/stream-checks.js";
 import type { ObjectStore } from "./store.js";
 
@@ -20,6 +21,7 @@ export type { CheckScale, ConformanceCheck } from "./conformance/check.js";
 /** Every check, for runners that want one test for each: see `runCheck`. */
 export const conformanceChecks: readonly ConformanceCheck[] = [
   ...putChecks,
+  ...replaceChecks,
   ...streamChecks,
   ...getChecks,
   ...listChecks,

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { AlreadyExistsError, InvalidInputError, StoreError } from "@eider/core";
+import { assertOneCondition, noConditionalReplace } from "./conditions.js";
 import { openObject } from "./file-body.js";
 import { errorCode, fileError, isAbsent, notFound } from "./file-error.js";
 import { factsOf } from "./file-facts.js";
@@ -49,7 +50,13 @@ export interface FileStoreOptions {
  */
 export class FileStore implements ObjectStore {
   readonly url: string;
-  readonly capabilities: StoreCapabilities = { conditionalPut: true };
+  /** A file system replaces a name whatever file has it: to compare and replace in one step it has no call. */
+  readonly capabilities: StoreCapabilities = {
+    conditionalPut: true,
+    conditionalReplace: false,
+    maxObjectBytes: Number.POSITIVE_INFINITY,
+    maxConditionalBytes: Number.POSITIVE_INFINITY,
+  };
   readonly #root: string;
   readonly #folders: Folders;
   readonly #durable: boolean;
@@ -74,7 +81,9 @@ export class FileStore implements ObjectStore {
     const { signal } = options;
     this.#check(signal);
     assertSafeKey(key);
+    assertOneCondition(options);
     this.#assertWritable(key);
+    if (options.ifMatch !== undefined) throw noConditionalReplace(key, this.url);
     const file = await TempFile.create(this.#folders, key);
     this.#sweep ??= sweepTempFiles(this.#folders, Date.now());
     try {

@@ -1,4 +1,5 @@
 export { type ByteRange, readBody, resolveRange } from "./body.js";
+export { assertOneCondition } from "./conditions.js";
 export { CountingStore, type StoreCounts } from "./counting-store.js";
 export { type Fault, type FaultRule, type FaultScript, FaultStore, type StoreCall } from "./fault-store.js";
 export { FileStore, type FileStoreOptions } from "./file-store.js";

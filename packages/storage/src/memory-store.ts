@@ -1,5 +1,6 @@
 import { AlreadyExistsError, NotFoundError, StoreError } from "@eider/core";
 import { memoryBody, readBody, resolveRange } from "./body.js";
+import { assertOneCondition, etagMismatch } from "./conditions.js";
 import { assertSafeKey, compareKeys } from "./keys.js";
 import type {
   CallOptions,
@@ -27,7 +28,12 @@ interface MemoryObject {
 /** A store in this process's memory. It is gone with the object. */
 export class MemoryStore implements ObjectStore {
   readonly url = "memory:";
-  readonly capabilities: StoreCapabilities = { conditionalPut: true };
+  readonly capabilities: StoreCapabilities = {
+    conditionalPut: true,
+    conditionalReplace: true,
+    maxObjectBytes: Number.POSITIVE_INFINITY,
+    maxConditionalBytes: Number.POSITIVE_INFINITY,
+  };
   readonly #objects = new Map<string, MemoryObject>();
   readonly #clock: () => number;
   /** All keys in order; made by the first listing after a key came or went, and never changed in place. */
@@ -41,9 +47,12 @@ export class MemoryStore implements ObjectStore {
 
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<ObjectInfo> {
     this.#check(key, options.signal);
+    assertOneCondition(options);
     const bytes = await readBody(body, options);
     // From here to the end nothing awaits: that makes it atomic.
     this.#assertOpen();
+    const { ifMatch } = options;
+    if (ifMatch !== undefined && this.#objects.get(key)?.info.etag !== ifMatch) throw etagMismatch(key);
     if (!this.#objects.has(key)) this.#sorted = undefined;
     else if (options.ifAbsent) {
       throw new AlreadyExistsError("object_exists", `${key} exists in ${this.url} and stays as it is.`, {

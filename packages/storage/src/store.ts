@@ -10,7 +10,10 @@ export interface ObjectInfo {
   readonly size: number;
   /** Opaque; changes whenever the content does. */
   readonly etag: string;
-  /** Milliseconds since the epoch, by the store's clock. */
+  /**
+   * Milliseconds since the epoch, by the store's clock, which may show whole seconds only. A `put` may give the time of
+   * its answer; the other calls agree with each other.
+   */
   readonly modifiedAt: number;
 }
 
@@ -19,6 +22,17 @@ export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
 export interface PutOptions {
   /** Create only: an existing object stays and the call throws `AlreadyExistsError`. Default false: overwrite. */
   readonly ifAbsent?: boolean;
+  /**
+   * Replace only: unless the object has this etag at the commit point, nothing changes and the call throws `StoreError`
+   * `etag_mismatch`, also where there is no object. Needs `conditionalReplace`; not together with `ifAbsent`.
+   */
+  readonly ifMatch?: string;
+  /**
+   * `none`: the request that makes the object visible is sent once, for callers who find out themselves what became of
+   * it; no answer, or one that does not settle it, is `put_unsettled`. Default `safe`: the store may try again, and looks
+   * whether it was its own earlier try that succeeded.
+   */
+  readonly retries?: "safe" | "none";
   readonly signal?: AbortSignal;
   /** Called with the bytes taken so far. */
   readonly onProgress?: (bytes: number) => void;
@@ -50,15 +64,21 @@ export interface CallOptions {
 
 /** What a store can do beyond the five calls. Wrappers forward these. */
 export interface StoreCapabilities {
-  /** `putIfAbsent` is atomic among racing writers. */
+  /** `ifAbsent` is atomic among racing writers. */
   readonly conditionalPut: boolean;
+  /** `ifMatch` is there, and atomic among racing writers. Without it, `ifMatch` is refused (`no_conditional_replace`). */
+  readonly conditionalReplace: boolean;
+  /** Bytes of the largest streamed object; `Infinity` if only space limits it. A longer stream is `object_too_large`. */
+  readonly maxObjectBytes: number;
+  /** Bytes of the largest stream that may be put with a condition; a longer one is `condition_too_large`. */
+  readonly maxConditionalBytes: number;
 }
 
 /**
  * Five calls. All may throw `StoreError`; unsafe keys throw `InvalidInputError` (`bad_key`); an aborted signal makes a
  * call, or the body or listing it gave, throw the signal's reason. A put looks at its signal only up to its commit point.
  * - `put` is atomic: readers see the whole object or none. A put that throws leaves nothing new visible under
- *   the key; only `StoreError` `put_unsettled` says that it may have.
+ *   the key; only `StoreError` `put_unsettled` says that it may have, or still may. It is never `retryable`: look first.
  * - `get` and `head` of an absent key: `NotFoundError` from `get`, `undefined` from `head`.
  * - `list` gives keys under a prefix (a plain string prefix) in ascending order of their UTF-8 bytes, without temporary files.
  * - `delete` of an absent key succeeds.
@@ -74,4 +94,9 @@ export interface ObjectStore extends AsyncDisposable {
   delete(keys: string | readonly string[], options?: CallOptions): Promise<void>;
   /** The absolute path of an object for engines that read files, where the store has one. */
   localPath?(key: string): string;
+  /**
+   * Milliseconds since the epoch by the store's own clock, where it has one: what it told with its last answer, plus the
+   * time since. Undefined before the first answer.
+   */
+  serverTime?(): number | undefined;
 }

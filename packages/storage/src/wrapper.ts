@@ -17,11 +17,14 @@ import type {
 export abstract class StoreWrapper implements ObjectStore {
   /** Only there if the inner store has it: callers ask for its presence. */
   readonly localPath?: (key: string) => string;
+  /** As `localPath`. */
+  readonly serverTime?: () => number | undefined;
   protected readonly inner: ObjectStore;
 
   constructor(inner: ObjectStore) {
     this.inner = inner;
     if (inner.localPath !== undefined) this.localPath = (key) => this.innerPath(key);
+    if (inner.serverTime !== undefined) this.serverTime = () => this.inner.serverTime!();
   }
 
   get url(): string {

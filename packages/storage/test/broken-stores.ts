@@ -23,7 +23,9 @@ class Intact extends StoreWrapper {}
 function broken(replace: (good: MemoryStore) => Partial<ObjectStore>): () => ObjectStore {
   return () => {
     const good = new MemoryStore();
-    return Object.assign(new Intact(good), replace(good));
+    const store = new Intact(good);
+    Object.defineProperties(store, Object.getOwnPropertyDescriptors(replace(good)));
+    return store;
   };
 }
 
@@ -128,6 +130,98 @@ export const brokenStores: readonly BrokenStore[] = [
         });
       },
     })),
+  },
+  {
+    fault: "if match is not looked at",
+    check: "put if match: another etag is StoreError etag_mismatch and the object stays",
+    make: broken((good) => ({ put: (key, body, { ifMatch: _, ...rest } = {}) => good.put(key, body, rest) })),
+  },
+  {
+    fault: "if match creates what is absent",
+    check: "put if match: an absent object is StoreError etag_mismatch and is not created",
+    make: broken((good) => ({
+      async put(key, body, { ifMatch, ...rest } = {}) {
+        const absent = ifMatch !== undefined && (await good.head(key)) === undefined;
+        return good.put(key, body, absent || ifMatch === undefined ? rest : { ...rest, ifMatch });
+      },
+    })),
+  },
+  {
+    fault: "if match looks first and puts later",
+    check: "put if match: of racing puts exactly one wins, and its bytes are stored",
+    make: broken((good) => ({
+      async put(key, body, { ifMatch, ...rest } = {}) {
+        if (ifMatch !== undefined && (await good.head(key))?.etag !== ifMatch)
+          throw new StoreError("etag_mismatch", key);
+        await turn();
+        return good.put(key, body, rest);
+      },
+    })),
+  },
+  {
+    fault: "if match is decided before the body is read",
+    check: "put if match: an object that was replaced while the body was read stays",
+    make: broken((good) => ({
+      async put(key, body, { ifMatch, ...rest } = {}) {
+        if (ifMatch !== undefined && (await good.head(key))?.etag !== ifMatch)
+          throw new StoreError("etag_mismatch", key);
+        const bytes = await readBody(body, rest);
+        return good.put(key, bytes, rest);
+      },
+    })),
+  },
+  {
+    fault: "the etag of a put is not the one that if match wants",
+    check: "put if match: replaces the object that has the etag, from whichever call it came",
+    make: broken((good) => ({
+      put: async (key, body, options) => {
+        const info = await good.put(key, body, options);
+        return { ...info, etag: `"${info.etag}"` };
+      },
+    })),
+  },
+  {
+    fault: "if match overwrites in a store that says it cannot do it",
+    check: "put if match: a store that cannot do it refuses it and changes nothing",
+    make: broken((good) => ({
+      capabilities: { ...good.capabilities, conditionalReplace: false },
+      put: (key, body, { ifMatch: _, ...rest } = {}) => good.put(key, body, rest),
+    })),
+  },
+  {
+    fault: "of two conditions it takes one",
+    check: "put if match: together with if absent, or empty, it is InvalidInputError",
+    make: broken((good) => ({
+      put: (key, body, { ifAbsent, ...rest } = {}) =>
+        good.put(key, body, rest.ifMatch === undefined && ifAbsent ? { ...rest, ifAbsent } : rest),
+    })),
+  },
+  {
+    fault: "a put without retries loses its condition",
+    check: "put without retries: has the outcomes of every put",
+    make: broken((good) => ({
+      put: (key, body, options = {}) => good.put(key, body, options.retries === "none" ? {} : options),
+    })),
+  },
+  {
+    fault: "the time of a put is in seconds",
+    check: "put: size, etag and time agree in put, head, get and list",
+    make: broken((good) => ({
+      put: async (key, body, options) => {
+        const info = await good.put(key, body, options);
+        return { ...info, modifiedAt: info.modifiedAt / 1000 };
+      },
+    })),
+  },
+  {
+    fault: "the store's clock tells seconds",
+    check: "store: what it says that it can do, it can",
+    make: broken(() => ({ serverTime: () => Date.now() / 1000 })),
+  },
+  {
+    fault: "it does not say how large an object may be",
+    check: "store: what it says that it can do, it can",
+    make: broken((good) => ({ capabilities: { ...good.capabilities, maxObjectBytes: Number.NaN } })),
   },
   {
     fault: "put keeps the caller's buffer",

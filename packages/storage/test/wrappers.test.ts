@@ -33,12 +33,14 @@ describe("every wrapper", () => {
     (inner) => new FaultStore(inner, {}),
   ];
 
-  test("forwards capabilities, and localPath only where there is one", () => {
+  test("forwards capabilities, and localPath and serverTime only where there are any", () => {
     for (const wrap of wraps) {
-      const capabilities = { conditionalPut: false };
+      const capabilities = { ...new MemoryStore().capabilities, conditionalPut: false };
       expect(wrap(Object.assign(new MemoryStore(), { capabilities })).capabilities).toBe(capabilities);
       expect(wrap(new MemoryStore()).localPath).toBeUndefined();
       expect(wrap(new FileStore("lake")).localPath?.("a/b")).toMatch(/lake.*b$/);
+      expect(wrap(new MemoryStore()).serverTime).toBeUndefined();
+      expect(wrap(Object.assign(new MemoryStore(), { serverTime: () => 42 })).serverTime?.()).toBe(42);
     }
   });
 

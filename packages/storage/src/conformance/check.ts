@@ -14,7 +14,7 @@ export interface ConformanceCheck {
   /** Says the rule; unique. */
   readonly name: string;
   /** Runs only if the store says that it can do this. */
-  readonly needs?: "conditionalPut";
+  readonly needs?: "conditionalPut" | "conditionalReplace";
   /** Throws if the empty `store` breaks the rule. */
   readonly run: (store: ObjectStore, scale: CheckScale) => Promise<void>;
 }
@@ -130,15 +130,18 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** How many of the puts won; the others must have failed with this kind of error. */
+/** Which of the puts won; the others must have failed with this kind of error, and this code if one is given. */
 export async function winners(
   puts: readonly Promise<unknown>[],
   loss: abstract new (...args: never[]) => EiderError,
+  code?: string,
 ): Promise<number[]> {
   const settled = await Promise.allSettled(puts);
   return settled.flatMap((result, index) => {
     if (result.status === "fulfilled") return [index];
-    expect(result.reason instanceof loss, `a lost race must be ${loss.name}, not ${String(result.reason)}`);
+    const { reason } = result;
+    expect(reason instanceof loss, `a lost race must be ${loss.name}, not ${String(reason)}`);
+    if (code !== undefined) expectEqual((reason as EiderError).code, code, "the code of a lost race");
     return [];
   });
 }

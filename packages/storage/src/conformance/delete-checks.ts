@@ -12,6 +12,8 @@ import {
   text,
 } from "./check.js";
 
+const MIB = 1024 * 1024;
+
 export const deleteChecks: readonly ConformanceCheck[] = [
   {
     name: "delete: the object is gone for get, head and list",
@@ -139,7 +141,16 @@ export const deleteChecks: readonly ConformanceCheck[] = [
   {
     name: "store: what it says that it can do, it can",
     run: async (store) => {
-      expectEqual(typeof store.capabilities.conditionalPut, "boolean", "type of conditionalPut");
+      const { conditionalPut, conditionalReplace, maxObjectBytes, maxConditionalBytes } = store.capabilities;
+      expectEqual(typeof conditionalPut, "boolean", "type of conditionalPut");
+      expectEqual(typeof conditionalReplace, "boolean", "type of conditionalReplace");
+      expect(maxObjectBytes >= MIB, `maxObjectBytes is ${maxObjectBytes}`);
+      expect(maxConditionalBytes >= MIB, `maxConditionalBytes is ${maxConditionalBytes}`);
+      if (store.serverTime !== undefined) {
+        await store.head("absent");
+        const time = store.serverTime();
+        expect(time !== undefined && time > 1e12 && time < 1e14, `serverTime after an answer is ${time}`);
+      }
       if (store.localPath === undefined) return;
       await fill(store, ["a/b"]);
       const path = store.localPath("a/b");
