@@ -15,6 +15,7 @@ const alias = [
 export default defineConfig({
   resolve: { alias },
   test: {
+    globalSetup: source("test/support/real-s3-setup.ts"),
     projects: [
       ...["core", "storage", "catalog", "query", "eider", "cli", "test-s3"].map((name) => ({
         resolve: { alias },

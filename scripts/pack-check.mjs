@@ -23,10 +23,12 @@ const COMMAND_TIMEOUT_MS = 300_000;
 const SERVER_TIMEOUT_MS = 30_000;
 
 const rootManifest = readJson(join(root, "package.json"));
-const packages = readdirSync(join(root, "packages")).map((name) => {
-  const folder = join(root, "packages", name);
-  return { folder, ...readJson(join(folder, "package.json")) };
-});
+const packages = readdirSync(join(root, "packages"))
+  .map((name) => {
+    const folder = join(root, "packages", name);
+    return { folder, ...readJson(join(folder, "package.json")) };
+  })
+  .filter((manifest) => !manifest.private);
 
 const APP = `
 import { BatchConflictError, Lake, type AppendResult } from "eider";

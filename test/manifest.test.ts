@@ -6,6 +6,8 @@ import { root, workspaceNames } from "./support/repository.js";
 interface Manifest {
   readonly name: string;
   readonly version: string;
+  /** Never published: for our own tests. */
+  readonly private?: true;
   readonly exports: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -18,6 +20,12 @@ const versions = new Map(names.map(manifestOf).map(({ name, version }) => [name,
 
 test("there are packages to look at", () => {
   expect(names).toEqual(expect.arrayContaining(["core", "storage", "catalog", "query", "eider", "cli"]));
+});
+
+test("what is released together is what is published", () => {
+  const { fixed } = JSON.parse(read(".changeset/config.json")) as { fixed: string[][] };
+  const published = names.map(manifestOf).filter((manifest) => !manifest.private);
+  expect([...fixed[0]!].sort()).toEqual(published.map((manifest) => manifest.name).sort());
 });
 
 describe.each(names)("packages/%s", (name) => {
@@ -58,6 +66,12 @@ describe.each(names)("packages/%s", (name) => {
       if (versions.has(dependency)) expect(version, dependency).toBe(versions.get(dependency));
     }
     expect(Object.keys(manifest.dependencies ?? {})).toEqual(Object.keys(manifest.dependencies ?? {}).sort());
+  });
+
+  test("needs nothing that is private, unless it is itself", () => {
+    const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+    const ours = names.map(manifestOf).filter((other) => other.private && needed.includes(other.name));
+    if (!manifest.private) expect(ours.map((other) => other.name)).toEqual([]);
   });
 
   test("has a README: its name, one sentence, one runnable example", () => {

@@ -54,7 +54,7 @@ async function serve(files: ReadonlyMap<string, readonly [type: string, body: st
   return server;
 }
 
-const chromium = findChromium();
+const chromium = await findChromium();
 if (chromium === undefined) {
   reportUnavailable("core in a browser", "there is no chromium", "EIDER_SETUP=1 npm test -- test/browser");
 }

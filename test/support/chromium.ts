@@ -1,8 +1,8 @@
 /** A real browser for tests: Debian's chromium, or any Chrome that is installed. */
 
-import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
+import { installDebianPackages } from "./debian.js";
 
 const PLACES = [
   "/usr/bin/chromium",
@@ -11,8 +11,6 @@ const PLACES = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
-
-const APT = "/usr/bin/apt-get";
 
 /** No traffic of its own, and no sandbox, which containers do not allow. */
 const FLAGS = [
@@ -25,17 +23,10 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Where a browser is; installs Debian's with `CI=true` or `EIDER_SETUP=1`, as root. Undefined where there is none. */
-export function findChromium(): string | undefined {
+/** Where a browser is; installs Debian's where that is allowed. Undefined where there is none. */
+export async function findChromium(): Promise<string | undefined> {
   const found = (): string | undefined => PLACES.find((place) => existsSync(place));
-  const known = found();
-  if (known !== undefined) return known;
-  const maySetUp = process.env.CI === "true" || process.env.EIDER_SETUP === "1";
-  if (!maySetUp || process.getuid?.() !== 0 || !existsSync(APT)) return undefined;
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  for (const args of [["update"], ["install", "-y", "--no-install-recommends", "chromium"]]) {
-    spawnSync(APT, args, { env, stdio: "ignore" });
-  }
+  if (found() === undefined) await installDebianPackages(["chromium"]);
   return found();
 }
 
