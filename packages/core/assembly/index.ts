@@ -1,8 +1,9 @@
 /** The engine: the hot loops of the package as one WebAssembly module. TypeScript's side of it is `engine.ts`. */
 
+export { addBytes, configure, isFull, startBatch } from "./batch";
 export * from "./encode/index";
 export { setPowers } from "./float";
-export { addBytes, configure, isFull, linesRead, readRows, startBatch } from "./json";
+export { linesRead, readRows } from "./json";
 export { addSpelling, missed, missedKeyEnd, missedKeyStart } from "./keys";
 export { beginArena, heapBase, reach, resetArena } from "./memory";
 export { clear, complete, markNull, reserve } from "./node";

@@ -4,6 +4,7 @@
  * where one might be broken.
  */
 
+import { endRow, full, root, strict } from "./batch";
 import { CHILD, DROPPED, find, forgetMissed, matches, NEEDED, NEXT, SIZE } from "./keys";
 import {
   BINARY,
@@ -66,52 +67,16 @@ const MAX_DEPTH: i32 = 100;
 export const LINES: u32 = 0;
 export const COMMAS: u32 = 1;
 
-/** The row as a struct. */
-let root: usize = 0;
-let strict: bool = false;
-/** A batch is full with so many rows or bytes of input. */
-let batchRows: u32 = 0;
-let batchBytes: f64 = 0;
-
 let depth: i32 = 0;
 /** Whether a line feed is a blank, as in JSON that is not NDJSON. */
 let multiline: bool = false;
-/** Bytes of input in the rows of this batch. */
-let bytes: f64 = 0;
 /** Line feeds that {@link readRows} has passed, up to the end of the last row taken; and within the row being read. */
 let lines: u32 = 0;
 let linesInRow: u32 = 0;
-let full: bool = false;
-
-export function configure(rootNode: usize, isStrict: bool, rows: u32, maxBytes: f64): void {
-  root = rootNode;
-  strict = isStrict;
-  batchRows = rows;
-  batchBytes = maxBytes;
-  bytes = 0;
-  full = false;
-}
 
 /** Line feeds passed by the last {@link readRows}. */
 export function linesRead(): u32 {
   return lines;
-}
-
-/** Whether the batch is full. */
-export function isFull(): bool {
-  return full;
-}
-
-/** Counts the bytes of a row that was taken elsewhere; returns how many the batch has. */
-export function addBytes(size: f64): f64 {
-  bytes += size;
-  return bytes;
-}
-
-/** Begins another batch. */
-export function startBatch(): void {
-  bytes = 0;
-  full = false;
 }
 
 /** The spellings of keys dropped from the row being read. */
@@ -158,7 +123,7 @@ export function readRows(at: usize, separator: u32): usize {
       truncate(root, index);
       return done;
     }
-    bytes += <f64>(at - start);
+    endRow(index + 1, at - start);
     for (let i: u32 = 0; i < droppedCount; i++) {
       const spelling = load<usize>(dropped + ((<usize>i) << 2));
       store<u32>(spelling, load<u32>(spelling, DROPPED) + 1, DROPPED);
@@ -170,7 +135,6 @@ export function readRows(at: usize, separator: u32): usize {
     lines += linesInRow;
     linesInRow = 0;
     done = at;
-    full = index + 1 >= batchRows || bytes >= batchBytes;
     if (separator === COMMAS) {
       if (load<u8>(at) <= SPACE) at = skipBlanks(at);
       if (load<u8>(at) !== COMMA) break;
