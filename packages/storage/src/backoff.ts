@@ -71,14 +71,15 @@ export class Backoff {
 
   /**
    * Waits before another try.
+   * @param again that another try is safe, where the error does not say so itself
    * @throws `error` itself when it is not retryable, it was the last try, or the store wants a longer wait than `maxMs`;
    * the signal's reason when it aborts
    */
-  async wait(error: unknown, signal?: AbortSignal): Promise<void> {
+  async wait(error: unknown, signal?: AbortSignal, again: boolean = isRetryable(error)): Promise<void> {
     signal?.throwIfAborted();
     const { attempts = 5, baseMs = 100, maxMs = 20_000, clock = realClock, random = Math.random } = this.#options;
     const attempt = ++this.#failed;
-    if (!isRetryable(error) || attempt >= attempts) throw error;
+    if (!(error instanceof StoreError) || !again || attempt >= attempts) throw error;
     const asked = error.retryAfterMs ?? 0;
     if (asked > maxMs) throw error;
     const bound = Math.min(maxMs, baseMs * 2 ** (attempt - 1));

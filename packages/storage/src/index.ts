@@ -1,3 +1,4 @@
+export type { RetryClock, RetryNotice, RetryOptions } from "./backoff.js";
 export { type ByteRange, readBody, resolveRange } from "./body.js";
 export { assertOneCondition } from "./conditions.js";
 export { CountingStore, type StoreCounts } from "./counting-store.js";
@@ -7,5 +8,6 @@ export { assertSafeKey, compareKeys } from "./keys.js";
 export { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
 export { openStore } from "./open.js";
 export { PrefixStore } from "./prefix-store.js";
+export { RetryStore } from "./retry-store.js";
 export type * from "./store.js";
 export { StoreWrapper } from "./wrapper.js";

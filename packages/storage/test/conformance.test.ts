@@ -1,9 +1,22 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { StoreError } from "@eider/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { conformanceChecks, formatReport, runCheck, runConformance } from "../src/conformance.js";
-import { CountingStore, FaultStore, FileStore, MemoryStore, type ObjectStore, PrefixStore } from "../src/index.js";
+import {
+  CountingStore,
+  FaultStore,
+  FileStore,
+  MemoryStore,
+  type ObjectBody,
+  type ObjectInfo,
+  type ObjectStore,
+  PrefixStore,
+  type PutOptions,
+  RetryStore,
+  type StoreCall,
+} from "../src/index.js";
 import { brokenStores } from "./broken-stores.js";
 
 let folder: string;
@@ -15,11 +28,25 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** Fails no put that must be sent once: its caller would have to live with that. */
+class Flaky extends FaultStore {
+  override put(key: string, body: ObjectBody, options?: PutOptions): Promise<ObjectInfo> {
+    return options?.retries === "none" ? this.inner.put(key, body, options) : super.put(key, body, options);
+  }
+}
+
 const sound: Readonly<Record<string, () => ObjectStore>> = {
   MemoryStore: () => new MemoryStore(),
   FileStore: () => new FileStore(nextFolder(), { durable: false }),
   "FileStore, durable": () => new FileStore(nextFolder()),
   "PrefixStore of a folder": () => new PrefixStore(new FileStore(nextFolder(), { durable: false }), "lakes/one"),
+  "RetryStore of a store that fails every third call": () => {
+    const before = ({ number }: StoreCall): void => {
+      if (number % 3 === 0) throw new StoreError("store_busy", "busy", { retryable: true });
+    };
+    const clock = { now: Date.now, sleep: async () => undefined };
+    return new RetryStore(new Flaky(new MemoryStore(), { before }), { clock });
+  },
   "CountingStore and FaultStore": () => new CountingStore(new FaultStore(new MemoryStore(), {})),
 };
 

@@ -9,6 +9,7 @@ import {
   MemoryStore,
   type ObjectStore,
   PrefixStore,
+  RetryStore,
   type StoreCall,
 } from "../src/index.js";
 
@@ -31,6 +32,7 @@ describe("every wrapper", () => {
     (inner) => new PrefixStore(inner, "p"),
     (inner) => new CountingStore(inner),
     (inner) => new FaultStore(inner, {}),
+    (inner) => new RetryStore(inner),
   ];
 
   test("forwards capabilities, and localPath and serverTime only where there are any", () => {
