@@ -130,6 +130,14 @@ describe("what we compress, others decompress", () => {
     }
   });
 
+  test("what follows a block that does not shrink", () => {
+    // A match 100 bytes back in the first block, which is stored all the same; then a block that goes on with this distance.
+    const bytes = bytesOf("noise", 2 << 17, 3);
+    bytes.copyWithin(100, 0, 30);
+    for (let at = 1 << 17; at < bytes.length; at++) bytes[at] = bytes[at - 100]!;
+    check(bytes);
+  });
+
   test("more than the window", () => {
     const bytes = bytesOf("far", 9 << 20, 5);
     bytes.copyWithin((9 << 20) - 300_000, 0, 100_000);

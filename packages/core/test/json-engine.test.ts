@@ -382,6 +382,52 @@ describe("the engine gives what the TypeScript parser gives", () => {
     );
   });
 
+  test("where values may not be null, but are or lack", () => {
+    const schema = schemaOf({
+      "a!": "int64",
+      b: "string",
+      "s!": "struct<x!: int32, y: string>",
+      l: "list<struct<p!: int8, q: string>>",
+      m: "map<string,int64!>",
+    });
+    const whole = '"a":1,"b":"t","s":{"x":2,"y":"u"},"l":[{"p":3,"q":"v"}],"m":{"k":4}';
+    const rows = [
+      `{${whole}}`,
+      `{${whole.replace('"a":1,', "")}}`,
+      `{${whole.replace('"a":1', '"a":null')}}`,
+      `{${whole.replace('"x":2,', "")}}`,
+      `{${whole.replace('"s":{"x":2,"y":"u"},', "")}}`,
+      `{${whole.replace('"x":2', '"x":null')}}`,
+      `{${whole.replace('"p":3,', "")}}`,
+      `{${whole.replace('{"p":3,"q":"v"}', '{"p":3},{"q":"v"}')}}`,
+      `{${whole.replace('"k":4', '"k":null')}}`,
+      `{${whole.replace('"b":"t",', "").replace('"y":"u"', '"y":null')}}`,
+    ];
+    const options = { schema, format: "ndjson", unknownFields: "reject", valueMisfits: "reject" } as const;
+    for (const row of rows) compare(utf8(row), options);
+    const { rows: taken, rejects } = compare(utf8(rows.join("\n")), options);
+    expect([taken, rejects.map(({ line }) => line)]).toEqual([2, [2, 3, 4, 5, 6, 7, 8, 9]]);
+  });
+
+  test("for keys that differ late, or by case, or end early", () => {
+    const keys = [
+      "a key of twenty bytes",
+      "a key of twenty bytez",
+      "a key of twenty byte",
+      "a key of twentY bytes and more",
+    ];
+    const schema = schemaOf({ [keys[0]!]: "int64", [keys[1]!]: "int64", [keys[2]!]: "int64" });
+    const options = { schema, format: "ndjson", unknownFields: "ignore", valueMisfits: "reject" } as const;
+    const orders = [[0, 1, 2], [1, 0], [2, 1, 0], [1], [2, 0, 3], [3, 1]];
+    const input = orders.map((order) => `{${order.map((key) => `"${keys[key]}":${key}`).join(",")}}`).join("\n");
+    const { batches, ignored } = compare(utf8(input), options);
+    const rows = batches.flatMap((batch) => batchRows(batch, "json"));
+    expect(rows).toEqual(
+      orders.map((order) => Object.fromEntries([0, 1, 2].map((key) => [keys[key], order.includes(key) ? key : null]))),
+    );
+    expect(ignored).toEqual({ [keys[3]!]: 2 });
+  });
+
   test("over any split into chunks, also of bytes that are not UTF-8", () => {
     fc.assert(
       fc.property(

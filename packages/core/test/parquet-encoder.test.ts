@@ -832,13 +832,33 @@ describe("encodings", () => {
     ]);
   });
 
+  test("runs of any length, of levels and of entries", async () => {
+    // Values 0, 1, 1, 2, 2, 2, … and between them nulls in runs that begin anywhere within an eight.
+    const rows = Array.from({ length: 40 }, (_, n) => n).flatMap((n) => [
+      ...Array.from({ length: n + 1 }, () => ({ v: `entry ${n}`, k: 300 - n, l: n % 2 ? [n] : [n, n, n] })),
+      ...Array.from({ length: (n * 5) % 21 }, () => ({ v: null, k: 300 - n, l: null })),
+    ]);
+    // 300 more entries first: their numbers take more than a byte, also where they are repeated.
+    const before = Array.from({ length: 300 }, (_, i) => ({ v: `first ${i}`, k: i + 1000, l: [] }));
+    const asked = { encoding: "RLE_DICTIONARY" } as const;
+    await expectRows({ v: "string", k: "int32", l: "list<int32>" }, [...before, ...rows], {
+      columns: { v: asked, k: asked },
+    });
+  });
+
   test("deltas wrap around", async () => {
     const rows = Array.from({ length: 300 }, (_, i) => ({
       a: i % 2 === 0 ? -(2 ** 31) : 2 ** 31 - 1,
       b: [-(2n ** 63n), 2n ** 63n - 1n, 0n, -1n][i % 4]!,
       c: BigInt(i % 40 === 0 ? 2n ** 40n : i),
+      // Differences of 2³¹ − 1 and −2³¹ in turn, which differ by all that 32 bits hold.
+      d: i % 2 === 0 ? 0 - i / 2 : 2 ** 31 - 1 - (i - 1) / 2,
+      e: i % 2 === 0 ? -BigInt(i / 2) : 2n ** 63n - 1n - BigInt((i - 1) / 2),
     }));
-    await expectRows({ a: "int32", b: "int64", c: "int64" }, rows, { dictionary: false });
+    const schema = { a: "int32", b: "int64", c: "int64", d: "int32", e: "int64" } as const;
+    await expectRows(schema, rows, { dictionary: false });
+    const asked = { encoding: "DELTA_BINARY_PACKED" } as const;
+    await expectRows(schema, rows, { columns: { a: asked, b: asked, c: asked, d: asked, e: asked } });
   });
 
   test("pages of nulls between pages of values", async () => {
