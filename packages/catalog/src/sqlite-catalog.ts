@@ -29,6 +29,7 @@ import { findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
 import { findTable, listTables } from "./sqlite-tables.js";
+import { realTimer, type Timer } from "./timer.js";
 
 export interface SqliteCatalogOptions {
   /** The file, or `:memory:`. */
@@ -46,6 +47,8 @@ export interface SqliteCatalogOptions {
   readonly clock?: () => number;
   /** Random bytes for ids. Default Node's. */
   readonly random?: (size: number) => Uint8Array;
+  /** Default: the platform's. */
+  readonly timer?: Timer;
   /** Another SQLite binding. Default: that of Node.js from version 24 on, else better-sqlite3. */
   readonly driver?: OpenDriver;
 }
@@ -95,6 +98,8 @@ export class SqliteCatalog implements Catalog {
       mode,
       busyTimeoutMs: options.busyTimeoutMs ?? 30_000,
       openDriver: options.driver ?? openSqlite,
+      timer: options.timer ?? realTimer,
+      random,
       identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: "local", created: clock() }),
     });
     try {

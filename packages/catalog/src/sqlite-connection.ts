@@ -10,11 +10,11 @@
 
 import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { CatalogError, NotFoundError } from "@eider/core";
 import type { OpenDriver, SqliteDriver } from "./sqlite-driver.js";
 import { isBusy, isDiskFull, isOpenRefused, toCatalogError } from "./sqlite-errors.js";
 import { type Identity, isCurrent, migrate } from "./sqlite-schema.js";
+import type { Timer } from "./timer.js";
 
 /** Milliseconds that SQLite may block the event loop for a lock. */
 const BLOCK_MS = 5;
@@ -27,6 +27,9 @@ export interface ConnectionOptions {
   readonly mode: "create" | "open" | "read";
   readonly busyTimeoutMs: number;
   readonly openDriver: OpenDriver;
+  readonly timer: Timer;
+  /** Random bytes, for jitter. */
+  readonly random: (size: number) => Uint8Array;
   readonly identity: () => Identity;
 }
 
@@ -141,15 +144,15 @@ export class SqliteConnection {
       try {
         return attempt();
       } catch (error) {
-        if (!isBusy(error) || performance.now() >= deadline) throw toCatalogError(error, this.#name);
+        if (!isBusy(error) || this.#options.timer.now() >= deadline) throw toCatalogError(error, this.#name);
       }
       // Jitter, so that several waiters do not meet again and again.
-      await sleep(pauseMs * (0.5 + Math.random()));
+      await this.#options.timer.sleep(pauseMs * (0.5 + (this.#options.random(1)[0] ?? 0) / 256));
     }
   }
 
   #deadline(): number {
-    return performance.now() + this.#options.busyTimeoutMs;
+    return this.#options.timer.now() + this.#options.busyTimeoutMs;
   }
 
   #use(): SqliteDriver {

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { DataFile } from "@eider/catalog";
 import {
+  AlreadyExistsError,
   type EncodedRowGroup,
   type OrderBy,
   ParquetEncoder,
@@ -11,6 +12,7 @@ import {
   parquetReady,
   type RecordBatch,
   type Schema,
+  StoreError,
 } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
@@ -73,9 +75,10 @@ export class DataFileWriter {
     await this.#take(encoder.finish());
     if (this.#upload) {
       await this.#upload.pipe.end();
-      await this.#upload.done;
+      await this.#settled(this.#upload.done);
     } else {
-      await this.#options.store.put(this.#key, Buffer.concat(this.#buffered), { ifAbsent: true, ...this.#signal() });
+      const whole = Buffer.concat(this.#buffered);
+      await this.#settled(this.#options.store.put(this.#key, whole, { ifAbsent: true, ...this.#signal() }));
     }
     return {
       key: this.#key,
@@ -94,6 +97,27 @@ export class DataFileWriter {
     this.#upload?.pipe.fail(reason);
     this.#buffered = [];
     await this.#upload?.done.catch(() => {});
+  }
+
+  /**
+   * A put whose answer was lost, or that was sent twice and met itself: the key is used for nothing else, so an object of
+   * this size is ours.
+   */
+  async #settled(put: Promise<unknown>): Promise<void> {
+    try {
+      await put;
+    } catch (error) {
+      const answered = error instanceof AlreadyExistsError;
+      if (!answered && !(error instanceof StoreError && error.code === "put_unsettled")) throw error;
+      if ((await this.#options.store.head(this.#key))?.size === this.#bytes) return;
+      if (!answered) throw error;
+      // Ours, and swept since: this append was so slow that maintenance took it for dead.
+      throw new StoreError("staged_file_lost", `${this.#key} was removed while it was staged: append again`, {
+        retryable: true,
+        cause: error,
+        subject: this.#key,
+      });
+    }
   }
 
   async #begin(): Promise<ParquetEncoder> {

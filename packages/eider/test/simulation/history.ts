@@ -1,0 +1,28 @@
+/** What processes asked for and were told. */
+
+import type { AppendResult } from "../../src/options.js";
+import type { Work } from "./workload.js";
+
+export interface Event {
+  /** In the metadata of the entry that it makes, if it makes one. */
+  readonly tag: string;
+  readonly process: string;
+  readonly work: Work;
+  /** Moments of the schedule. */
+  readonly started: number;
+  ended?: number;
+  /** `ok` was acknowledged. `fail`: the caller was told that it did not happen. `unknown`: it was told so, or is dead. */
+  outcome: "ok" | "fail" | "unknown";
+  result?: AppendResult;
+  error?: unknown;
+  /** Of a query: what it saw. */
+  seen?: Seen;
+  /** Of maintenance: what it deleted. */
+  deleted?: readonly string[];
+}
+
+export interface Seen {
+  readonly snapshot: number;
+  /** By table: ids of the batches whose files were read. */
+  readonly batches: Readonly<Record<string, readonly string[]>>;
+}

@@ -1,0 +1,206 @@
+/**
+ * What must hold of any history: an acknowledged append is there exactly once, one whose fate is unknown at most once,
+ * one that failed never, not even later; and every process sees, at every snapshot, what the log says.
+ */
+
+import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
+import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
+import type { Event } from "./history.js";
+import { readSnapshot } from "./reader.js";
+import { rowsOf } from "./workload.js";
+import type { Opened, World } from "./world.js";
+
+/** What the log says of one batch of one table. */
+interface Committed {
+  readonly entry: Entry;
+  readonly table: string;
+  readonly batch: string;
+  readonly rows: number;
+  readonly keys: readonly string[];
+  readonly hash: string;
+}
+
+/** Errors that faults of the store or the disk may lead to: all say that trying again helps. */
+const EXPECTED: ReadonlySet<string> = new Set([
+  "sim_lost",
+  "sim_busy",
+  "put_unsettled",
+  "staged_file_lost",
+  "commit_unknown",
+  "catalog_io",
+]);
+
+/** What is wrong; empty if nothing is. */
+export async function judge(world: World): Promise<string[]> {
+  const problems: string[] = [];
+  const log = readLog(world);
+  const committed = checkLog(log, problems);
+  checkHistory(world.history, committed, problems);
+  checkQueries(world.history, log, committed, problems);
+  if (world.bucket.overwritten.length > 0) problems.push(`overwritten: ${world.bucket.overwritten.join(", ")}`);
+  try {
+    await world.inspect((opened) => checkAnswers(opened, log, committed, problems));
+  } catch (error) {
+    problems.push(`the lake cannot be read: ${String(error)}`);
+  }
+  return problems;
+}
+
+function readLog(world: World): Entry[] {
+  return world.disk.real
+    .all<{ header: Uint8Array }>("SELECT header FROM entries ORDER BY n")
+    .map(({ header }) => decodeEntry(header));
+}
+
+function checkLog(log: readonly Entry[], problems: string[]): Committed[] {
+  const committed: Committed[] = [];
+  const seen = new Set<string>();
+  log.forEach((entry, i) => {
+    const before = log[i - 1];
+    if (entry.n !== i + 1) problems.push(`entry ${i + 1} has number ${entry.n}`);
+    if (entry.prev !== (before?.id ?? "")) problems.push(`entry ${entry.n} follows another one than entry ${i}`);
+    if (before && entry.time < before.time) problems.push(`entry ${entry.n} is older than entry ${i}`);
+    if (before && entry.floor < before.floor) problems.push(`the floor falls at entry ${entry.n}`);
+    for (const operation of entry.operations) {
+      if (operation.op !== "append") continue;
+      const { table, batch, rows, files, hash } = operation;
+      const key = `${table} ${batch}`;
+      if (seen.has(key)) problems.push(`batch ${batch} of table ${table} is committed again in entry ${entry.n}`);
+      seen.add(key);
+      if (files.some(({ base }) => base < entry.floor))
+        problems.push(`entry ${entry.n} has files from below its floor`);
+      committed.push({ entry, table, batch, rows, hash, keys: files.map((file) => file.key) });
+    }
+  });
+  return committed;
+}
+
+function checkHistory(history: readonly Event[], committed: readonly Committed[], problems: string[]): void {
+  const made = new Map<string, Committed[]>();
+  for (const one of committed) {
+    const tag = one.entry.meta.tag ?? "";
+    made.set(tag, [...(made.get(tag) ?? []), one]);
+  }
+  for (const event of history) {
+    const { work, tag, outcome, result } = event;
+    const wrong = (what: string): void => void problems.push(`${tag} (${work.kind}, ${outcome}): ${what}`);
+    const reason = event.error && unexpected(event, history, committed);
+    if (reason) wrong(`${reason}: ${String(event.error)}`);
+    if (work.kind !== "append") continue;
+    const own = made.get(tag) ?? [];
+    if (own.length > 1) wrong(`it is committed ${own.length} times`);
+    if (outcome === "fail" && own.length > 0) wrong(`it failed, and is in entry ${own[0]!.entry.n}`);
+    for (const one of own) {
+      if (one.batch !== `b${work.batch}`) wrong(`it is committed as batch ${one.batch}`);
+      if (one.rows !== rowsOf(work).length) wrong(`it is committed with ${one.rows} rows`);
+    }
+    if (outcome !== "ok" || !result) continue;
+    const { receipt, status } = result;
+    const found = committed.find(
+      ({ entry, batch, hash }) =>
+        entry.n === receipt.snapshot && batch === receipt.batchId && hash === receipt.contentHash,
+    );
+    if (!found) wrong(`its receipt is of entry ${receipt.snapshot}, which does not have it`);
+    if (status === "committed" && own[0]?.entry.n !== receipt.snapshot) wrong("it was acknowledged, and is not there");
+    if (status === "duplicate" && own.length > 0)
+      wrong("it was told to be a duplicate of what it has committed itself");
+    // What was acknowledged before this one began comes before it.
+    const later = history.find(
+      (other) =>
+        other.outcome === "ok" &&
+        other.result?.status === "committed" &&
+        (other.ended ?? Number.POSITIVE_INFINITY) < event.started &&
+        other.result.receipt.snapshot > receipt.snapshot,
+    );
+    if (status === "committed" && later) wrong(`it comes before ${later.tag}, which was there first`);
+  }
+}
+
+/** Why an error should not have come; undefined if it may. */
+function unexpected(event: Event, history: readonly Event[], committed: readonly Committed[]): string | undefined {
+  const { error, work } = event;
+  if (error instanceof BatchConflictError && work.kind === "append") {
+    const { batch, content } = work;
+    const other = history.some(
+      ({ work: w }) => w.kind === "append" && w.batch === batch && w.content !== content && w.table === work.table,
+    );
+    const there = committed.some((one) => one.batch === `b${batch}`);
+    return other && there ? undefined : "a conflict with nothing";
+  }
+  const told = (error instanceof StoreError || error instanceof CatalogError) && error.retryable;
+  if (told && EXPECTED.has(error.code)) return undefined;
+  return "an error that nobody should see";
+}
+
+function checkQueries(
+  history: readonly Event[],
+  log: readonly Entry[],
+  committed: readonly Committed[],
+  problems: string[],
+): void {
+  for (const { tag, seen, started } of history) {
+    if (!seen) continue;
+    const { snapshot } = seen;
+    for (const [table, batches] of Object.entries(seen.batches)) {
+      const expected = committed
+        .filter((one) => one.table === table && one.entry.n <= snapshot)
+        .flatMap(({ batch, keys }) => keys.map(() => batch));
+      if (expected.join() !== batches.join()) {
+        problems.push(
+          `${tag}: table ${table} at snapshot ${snapshot} has ${expected.join()}, seen was ${batches.join()}`,
+        );
+      }
+    }
+    const acknowledged = Math.max(
+      0,
+      ...history
+        .filter(({ outcome, ended }) => outcome === "ok" && (ended ?? Number.POSITIVE_INFINITY) < started)
+        .map(({ result }) => result?.receipt.snapshot ?? 0),
+    );
+    if (snapshot < acknowledged)
+      problems.push(`${tag}: saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
+    if (snapshot > log.length) problems.push(`${tag}: saw snapshot ${snapshot}, which does not exist`);
+  }
+}
+
+/** What a process says of every snapshot, against the log. */
+async function checkAnswers(
+  opened: Opened,
+  log: readonly Entry[],
+  committed: readonly Committed[],
+  problems: string[],
+): Promise<void> {
+  const { catalog } = opened;
+  const { snapshot: head } = await catalog.head();
+  if (head !== log.length) problems.push(`the head is ${head}, the log has ${log.length} entries`);
+  for (let n = 1; n <= Math.min(head, log.length); n++) {
+    const live = liveTables(log.slice(0, n));
+    const tables = await catalog.tables(n);
+    const ids = tables.map(({ id }) => id).sort();
+    if (ids.join() !== [...live].sort().join()) problems.push(`snapshot ${n} has other tables`);
+    for (const table of tables) {
+      const batches = committed.filter((one) => one.table === table.id && one.entry.n <= n);
+      const rows = batches.reduce((sum, one) => sum + one.rows, 0);
+      if (table.rows !== rows) problems.push(`${table.name} has ${table.rows} rows at ${n}, the log ${rows}`);
+      const keys = (await catalog.files(table.id, n, { statistics: false })).map(({ key }) => key);
+      if (keys.join() !== batches.flatMap((one) => one.keys).join())
+        problems.push(`${table.name} has other files at ${n}`);
+    }
+    await readSnapshot(opened, n);
+  }
+  for (const { table, batch, entry, hash } of committed) {
+    const receipt = await catalog.receipt(table, batch);
+    if (receipt?.snapshot !== entry.n || receipt.contentHash !== hash) problems.push(`no receipt for ${batch}`);
+  }
+}
+
+function liveTables(log: readonly Entry[]): Set<string> {
+  const live = new Set<string>();
+  for (const { operations } of log) {
+    for (const operation of operations) {
+      if (operation.op === "schema" && operation.create) live.add(operation.table);
+      if (operation.op === "drop") live.delete(operation.table);
+    }
+  }
+  return live;
+}

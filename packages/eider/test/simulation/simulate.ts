@@ -1,0 +1,156 @@
+/** One schedule: from its decisions to what is wrong with what came of it. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parquetReady } from "@eider/core";
+import { type Choices, enumerate, GivenChoices, generator, RandomChoices, shrink, trimmed } from "./choices.js";
+import { Coverage } from "./coverage.js";
+import { judge } from "./oracle.js";
+import { randomWorkload, type Workload } from "./workload.js";
+import { World } from "./world.js";
+
+/** A schedule after which something is wrong. */
+export interface Failure {
+  readonly problems: readonly string[];
+  /** Its decisions, as small as they could be made. */
+  readonly trail: readonly number[];
+  /** What happened, step by step. */
+  readonly trace: readonly string[];
+}
+
+export interface Report {
+  readonly schedules: number;
+  readonly coverage: Coverage;
+  readonly failure: Failure | undefined;
+}
+
+/** Processes of a random schedule. */
+const PROCESSES = 3;
+
+export class Simulation implements Disposable {
+  readonly coverage = new Coverage();
+  readonly #folder = mkdtempSync(join(tmpdir(), "eider-simulation-"));
+  readonly #diskPaths: readonly string[];
+  readonly #shrinks: boolean;
+
+  private constructor(shrinks: boolean) {
+    this.#shrinks = shrinks;
+    this.#diskPaths = [0, 1].map((host) => {
+      const path = join(this.#folder, `host-${host}.sqlite`);
+      writeFileSync(path, "");
+      return path;
+    });
+  }
+
+  /** @param options `shrink` false: failures are told as they are found */
+  static async create(options: { readonly shrink?: boolean } = {}): Promise<Simulation> {
+    // Compiled once, by means of Node.js's own: no schedule may wait for it.
+    await parquetReady();
+    return new Simulation(options.shrink ?? true);
+  }
+
+  /** Random schedules, one for each seed, until one fails. */
+  async random(firstSeed: number, count: number): Promise<Report> {
+    for (let i = 0; i < count; i++) {
+      const seed = firstSeed + i;
+      const { problems, trail } = await this.#randomSchedule(new RandomChoices(seed), seed, false);
+      if (problems.length > 0) {
+        const run = (choices: Choices, trace: boolean) => this.#randomSchedule(choices, seed, trace);
+        const failure = await this.#explain(problems, trail, run);
+        return { schedules: i + 1, coverage: this.coverage, failure };
+      }
+    }
+    return { schedules: count, coverage: this.coverage, failure: undefined };
+  }
+
+  /** What happens in the schedule of a seed. */
+  async trace(seed: number): Promise<readonly string[]> {
+    return (await this.#randomSchedule(new RandomChoices(seed), seed, true)).trace;
+  }
+
+  /** Every schedule of a workload within bounds, until one fails. */
+  async exhaustive(workload: Workload, bounds: { switches: number; faults: number }): Promise<Report> {
+    let failure: Failure | undefined;
+    const run = (choices: Choices, trace: boolean) => this.#schedule(choices, workload, { crashOneIn: 2, trace });
+    const schedules = await enumerate(bounds, async (choices) => {
+      const { problems, trail } = await run(choices, false);
+      if (problems.length > 0) failure = await this.#explain(problems, trail, run);
+      return failure === undefined;
+    });
+    return { schedules, coverage: this.coverage, failure };
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #randomSchedule(choices: Choices, seed: number, trace: boolean): Promise<Outcome> {
+    // How wild a schedule is comes from the seed and not from its decisions: it stays when those are made smaller.
+    const next = generator(seed ^ 0x5eed);
+    const of = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)]!;
+    const settings = {
+      switchOneIn: of([1, 2, 2, 4, 8]),
+      faultOneIn: of([8, 15, 30, 60, 0]),
+      crashOneIn: of([30, 60, 100, 0]),
+      trace,
+    };
+    return this.#schedule(choices, randomWorkload(choices, PROCESSES), settings);
+  }
+
+  async #schedule(
+    choices: Choices,
+    workload: Workload,
+    settings: { switchOneIn?: number; faultOneIn?: number; crashOneIn: number; trace: boolean },
+  ): Promise<Outcome> {
+    const { switchOneIn = 1, faultOneIn = 2, crashOneIn, trace } = settings;
+    using world = new World({
+      choices,
+      coverage: this.coverage,
+      odds: { faultOneIn, crashOneIn },
+      workload,
+      switchOneIn,
+      trace,
+      diskPaths: this.#diskPaths,
+    });
+    let problems: string[];
+    try {
+      await world.run();
+      problems = await judge(world);
+    } catch (error) {
+      problems = [`the schedule broke: ${error instanceof Error ? error.stack : String(error)}`];
+    }
+    return { problems, trail: [...choices.trail], trace: world.scheduler.trace ?? [] };
+  }
+
+  /** Makes a failure smaller, as long as what is wrong stays what was wrong. */
+  async #explain(
+    problems: readonly string[],
+    trail: readonly number[],
+    run: (choices: Choices, trace: boolean) => Promise<Outcome>,
+  ): Promise<Failure> {
+    if (!this.#shrinks) return { problems, trail, trace: [] };
+    const kinds = new Set(problems.map(kindOf));
+    const small = await shrink(trail, async (candidate) => {
+      const outcome = await run(new GivenChoices(candidate), false);
+      return outcome.problems.some((problem) => kinds.has(kindOf(problem)));
+    });
+    return run(new GivenChoices(small), true);
+  }
+}
+
+interface Outcome {
+  readonly problems: readonly string[];
+  readonly trail: readonly number[];
+  readonly trace: readonly string[];
+}
+
+/** A problem without its names and numbers. */
+function kindOf(problem: string): string {
+  return problem.replace(/\S*\d\S*/g, "…");
+}
+
+/** A failure as text, with what it takes to run it again. */
+export function formatFailure({ problems, trail, trace }: Failure): string {
+  return [...problems, "", ...trace, "", `decisions: [${trimmed(trail).join(", ")}]`].join("\n");
+}

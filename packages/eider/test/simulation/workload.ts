@@ -1,0 +1,39 @@
+/** What simulated processes are asked to do. */
+
+import type { Choices } from "./choices.js";
+
+export type Work =
+  /** `content` tells apart what may come under one batch id. 1 brings a new column along. */
+  | { readonly kind: "append"; readonly table: string; readonly batch: number; readonly content: number }
+  | { readonly kind: "query" }
+  | { readonly kind: "maintain" }
+  | { readonly kind: "drop"; readonly table: string };
+
+/** What each process does, one after the other. */
+export type Workload = readonly (readonly Work[])[];
+
+const TABLES = ["t", "t", "t", "u"];
+
+/** Few names, so that they meet. */
+export function randomWorkload(choices: Choices, processes: number): Workload {
+  return Array.from({ length: processes }, () =>
+    Array.from({ length: 1 + choices.pick("work", 4) }, () => randomWork(choices)),
+  );
+}
+
+function randomWork(choices: Choices): Work {
+  const kind = choices.pick("work", 20);
+  const table = TABLES[choices.pick("work", TABLES.length)]!;
+  if (kind < 13) {
+    return { kind: "append", table, batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
+  }
+  if (kind < 16) return { kind: "query" };
+  if (kind < 19) return { kind: "maintain" };
+  return { kind: "drop", table };
+}
+
+/** The rows of a batch, by hand: what the lake must give back. */
+export function rowsOf({ batch, content }: { batch: number; content: number }): Record<string, unknown>[] {
+  const row = { id: 10 * batch + content, v: `b${batch}` };
+  return content === 0 ? [row] : [{ ...row, w: 0.5 }, { id: -batch }];
+}
