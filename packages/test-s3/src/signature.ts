@@ -16,10 +16,8 @@ export interface SignedRequest {
   readonly time: string;
 }
 
-const EMPTY_SHA256 = createHash("sha256").digest("hex");
-
 /** The signature in hex. */
-function signatureOf(request: SignedRequest, region: string, secretAccessKey: string): string {
+export function signatureOf(request: SignedRequest, region: string, secretAccessKey: string): string {
   const { time } = request;
   const scope = scopeOf(time, region);
   const hash = createHash("sha256").update(canonicalRequest(request)).digest("hex");
@@ -28,15 +26,31 @@ function signatureOf(request: SignedRequest, region: string, secretAccessKey: st
   return hmac(key, `AWS4-HMAC-SHA256\n${time}\n${scope}\n${hash}`).toString("hex");
 }
 
-/** The headers that sign a request without a body. */
-export function signedHeaders(method: string, url: URL, access: S3Access, now: Date = new Date()): Headers {
-  const time = `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
-  const headers = { host: url.host, "x-amz-content-sha256": EMPTY_SHA256, "x-amz-date": time };
-  const request = { method, target: url.pathname + url.search, headers, payloadHash: EMPTY_SHA256, time };
+/** What a client sends beside the body. */
+export interface SigningOptions {
+  /** Signed with the others: lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Default: now. */
+  readonly time?: Date;
+}
+
+/** The headers of a signed request, as a client that trusts its body would make them. */
+export function signedHeaders(
+  method: string,
+  url: URL,
+  access: S3Access,
+  { headers: own = {}, body = "", time: date = new Date() }: SigningOptions = {},
+): Record<string, string> {
+  const time = `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
+  const payloadHash = own["x-amz-content-sha256"] ?? createHash("sha256").update(body).digest("hex");
+  const headers = { ...own, host: url.host, "x-amz-content-sha256": payloadHash, "x-amz-date": time };
+  const request = { method, target: url.pathname + url.search, headers, payloadHash, time };
   const signature = signatureOf(request, access.region, access.secretAccessKey);
   const credential = `${access.accessKeyId}/${scopeOf(time, access.region)}`;
-  const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${Object.keys(headers).join(";")}, Signature=${signature}`;
-  return new Headers({ ...headers, authorization });
+  const names = Object.keys(headers).sort().join(";");
+  const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`;
+  return { ...headers, authorization };
 }
 
 function canonicalRequest({ method, target, headers, payloadHash }: SignedRequest): string {

@@ -3,23 +3,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CreateBucketCommand,
-  GetObjectCommand,
-  ListBucketsCommand,
-  PutObjectCommand,
-  S3Client,
-} from "@aws-sdk/client-s3";
+import { CreateBucketCommand, GetObjectCommand, ListBucketsCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { describe, expect, test } from "vitest";
 import { realS3 } from "../../../test/support/real-s3.js";
-import { makeBucket, missingRealS3, type S3Access, startRealS3 } from "../src/index.js";
+import { makeBucket, missingRealS3, startRealS3 } from "../src/index.js";
+import { clientOf } from "./support/observer.js";
 
 const s3 = await realS3("a real S3 server");
-
-function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3Access): S3Client {
-  const credentials = { accessKeyId, secretAccessKey };
-  return new S3Client({ endpoint, region, credentials, forcePathStyle: true, maxAttempts: 1 });
-}
 
 /** Ceph processes whose command line names the folder. */
 function processesOf(folder: string): string[] {
