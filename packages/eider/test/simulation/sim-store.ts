@@ -61,7 +61,12 @@ const PUT_FAULTS = [
 /** One process's view of the bucket. */
 export class SimStore implements ObjectStore {
   readonly url = "sim:";
-  readonly capabilities = { conditionalPut: true };
+  readonly capabilities = {
+    conditionalPut: true,
+    conditionalReplace: false,
+    maxObjectBytes: Number.POSITIVE_INFINITY,
+    maxConditionalBytes: Number.POSITIVE_INFINITY,
+  };
   readonly #bucket: SimBucket;
   readonly #process: SimProcess;
 
