@@ -5,6 +5,8 @@ export let root: usize = 0;
 /** Whether a number must be written as inference expects it of its column. */
 export let strict: bool = false;
 export let full: bool = false;
+/** Another number for each batch, and so for what the arena holds. */
+export let batch: u32 = 0;
 
 /** A batch is full with so many rows or bytes of input. */
 let batchRows: u32 = 0;
@@ -39,6 +41,7 @@ export function endRow(rows: u32, size: usize): void {
 
 /** Begins another batch. */
 export function startBatch(): void {
+  batch++;
   bytes = 0;
   full = false;
 }

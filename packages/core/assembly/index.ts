@@ -1,6 +1,7 @@
 /** The engine: the hot loops of the package as one WebAssembly module. TypeScript's side of it is `engine.ts`. */
 
 export { addBytes, configure, isFull, startBatch } from "./batch";
+export { configureCsv, isCut, readRecords, recordLines } from "./csv";
 export * from "./encode/index";
 export { setPowers } from "./float";
 export { linesRead, readRows } from "./json";

@@ -313,7 +313,7 @@ function closeMicros(node: usize, at: usize): usize {
   return at + 1;
 }
 
-function readBool(node: usize, at: usize): usize {
+export function readBool(node: usize, at: usize): usize {
   let value = true;
   const begin = load<u32>(at);
   if (begin !== TRUE_TEXT) {

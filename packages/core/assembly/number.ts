@@ -29,13 +29,13 @@ const MAX_DIGITS: i32 = 19;
 
 /** What {@link readNumber} read: ± mantissa × 10^−scale. The mantissa is meaningless beyond 19 digits. */
 let mantissa: u64 = 0;
-let scale: i32 = 0;
+export let scale: i32 = 0;
 /** Significant digits: without leading zeros. */
-let digits: i32 = 0;
+export let digits: i32 = 0;
 let negative: bool = false;
 /** Written without fraction and exponent; with an exponent. */
-let integer: bool = false;
-let exponential: bool = false;
+export let integer: bool = false;
+export let exponential: bool = false;
 
 function isDigit(c: u32): bool {
   return c - ZERO < 10;

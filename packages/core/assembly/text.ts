@@ -161,16 +161,20 @@ export function skipString(at: usize): usize {
   return 0;
 }
 
-/** Reads the uuid behind the quote at `at - 1`, in groups of 8-4-4-4-12 digits; returns where its string ends, or 0. */
+/** Reads the uuid behind the quote at `at - 1`; returns where its string ends, or 0. */
 export function readUuid(node: usize, at: usize): usize {
+  return load<u8>(at, 36) === QUOTE && appendUuid(node, at) ? at + 37 : 0;
+}
+
+/** Appends the uuid at `at`, 36 bytes in groups of 8-4-4-4-12 digits; false, and nothing is appended, if it is none. */
+export function appendUuid(node: usize, at: usize): bool {
   // Checked whole before the column is touched.
   for (let i: usize = 0; i < 36; i++) {
     const c: u32 = load<u8>(at + i);
     if (i === 8 || i === 13 || i === 18 || i === 23) {
-      if (c !== 0x2d) return 0;
-    } else if (hexDigit(c) > 15) return 0;
+      if (c !== 0x2d) return false;
+    } else if (hexDigit(c) > 15) return false;
   }
-  if (load<u8>(at, 36) !== QUOTE) return 0;
   const to = slot(node);
   let from = at;
   for (let i: usize = 0; i < 16; i++) {
@@ -178,7 +182,7 @@ export function readUuid(node: usize, at: usize): usize {
     store<u8>(to + i, (hexDigit(load<u8>(from)) << 4) | hexDigit(load<u8>(from, 1)));
     from += 2;
   }
-  return at + 37;
+  return true;
 }
 
 /** A base64 digit, or more than 63. */
@@ -192,10 +196,7 @@ function base64Digit(c: u32): u32 {
   return c === 0x2b ? 62 : c === 0x2f ? 63 : 64;
 }
 
-/**
- * Reads the base64 (RFC 4648, section 4: padded, canonical) behind the quote at `at - 1` into a column of type binary
- * or fixed; returns where its string ends, or 0.
- */
+/** Reads the base64 behind the quote at `at - 1` into a column; returns where its string ends, or 0. */
 export function readBase64(node: usize, at: usize): usize {
   let end = at;
   let stop = stops(v128.load(end));
@@ -205,30 +206,37 @@ export function readBase64(node: usize, at: usize): usize {
   }
   end += <usize>ctz(stop);
   // Escapes and control characters are left to TypeScript.
-  if (load<u8>(end) !== QUOTE) return 0;
+  return load<u8>(end) === QUOTE && appendBase64(node, at, end) ? end + 1 : 0;
+}
+
+/**
+ * Appends the base64 in `[at, end)` (RFC 4648, section 4: padded, canonical) to a column of type binary or fixed;
+ * false, and nothing is appended, if it is none.
+ */
+export function appendBase64(node: usize, at: usize, end: usize): bool {
   const size = end - at;
-  if ((size & 3) !== 0) return 0;
+  if ((size & 3) !== 0) return false;
   const padding: usize = size === 0 || load<u8>(end - 1) !== 0x3d ? 0 : load<u8>(end - 2) !== 0x3d ? 1 : 2;
   const length = (size >>> 2) * 3 - padding;
   if (load<u32>(node, TYPE) === FIXED) {
-    if (<i64>length !== load<i64>(node, HIGH)) return 0;
+    if (<i64>length !== load<i64>(node, HIGH)) return false;
     if (!decodeBase64(at, end, padding, slot(node))) {
       store<u32>(node, load<u32>(node, LENGTH) - 1, LENGTH);
-      return 0;
+      return false;
     }
-    return end + 1;
+    return true;
   }
   const from = load<u32>(node, END);
   // The decoder writes three bytes at once: up to two beyond the length, which the slack of the arena takes.
   growBytes(node, from, from + <u32>length);
   const to = load<usize>(node, VALUES) + from;
-  if (!decodeBase64(at, end, padding, to)) return 0;
+  if (!decodeBase64(at, end, padding, to)) return false;
   const index = load<u32>(node, LENGTH);
   if (index >= load<u32>(node, CAPACITY)) growValues(node, index + 1);
   store<u32>(load<usize>(node, OFFSETS) + ((<usize>index) << 2), from + <u32>length, 4);
   store<u32>(node, from + <u32>length, END);
   store<u32>(node, index + 1, LENGTH);
-  return end + 1;
+  return true;
 }
 
 function decodeBase64(at: usize, end: usize, padding: usize, to: usize): bool {

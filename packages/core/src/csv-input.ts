@@ -14,6 +14,27 @@ export interface CsvConsumer {
   columns(names: readonly string[], line: number): void;
   /** Records `from` up to `block.records`, which are only valid during the call. */
   records(block: CsvReader, from: number): void;
+  /** Takes records, once they have names, without the reader. */
+  readonly engine?: CsvRecordTaker;
+  /** See `Utf8ReaderOptions`. */
+  wholeUntil?(utf8: Uint8Array, at: number): number;
+}
+
+/** Takes records straight from the bytes, those that it is sure of. */
+export interface CsvRecordTaker {
+  /**
+   * Takes whole records from `at` on, where one begins or goes on that it has {@link kept}. It may keep the beginning
+   * of one that the bytes end in.
+   * @returns where the last record taken ends, or the chunk if all that follows is kept; what lies behind goes to the
+   * reader: what was kept first, then the bytes from there on
+   */
+  take(bytes: Uint8Array, at: number): number;
+  /** Physical lines in what the last {@link take} took. */
+  readonly lines: number;
+  /** How many records the reader takes, with the one that {@link take} did not. */
+  left(): number;
+  /** The beginning of a record that was kept; it is no more. Valid until the next call. */
+  kept(): Uint8Array;
 }
 
 /** What a record is to a table of some columns. */
@@ -47,6 +68,7 @@ export class CsvInput {
       offset: part?.offset,
       sink: (utf8) => this.#push(utf8),
       line: () => this.#line(),
+      ...(consumer.wholeUntil && { wholeUntil: consumer.wholeUntil.bind(consumer) }),
     });
   }
 
@@ -57,6 +79,7 @@ export class CsvInput {
   end(): void {
     this.#encoding.end();
     if (this.#sample) this.#detect(true);
+    this.#readKept();
     this.#reader!.end();
     if (!this.#named) this.#name(typeof this.#options.header === "object" ? this.#options.header : [], 1);
   }
@@ -87,25 +110,58 @@ export class CsvInput {
       this.#detect(false);
       rest = rest.subarray(taken.length);
     }
-    this.#reader!.push(rest);
+    this.#read(rest);
+  }
+
+  #read(utf8: Uint8Array): void {
+    const reader = this.#reader!;
+    const { engine } = this.#consumer;
+    let at = 0;
+    while (at < utf8.length) {
+      if (engine && reader.idle) {
+        if (!this.#named) reader.expect(1, 0);
+        else {
+          at = engine.take(utf8, at);
+          if (at === utf8.length) {
+            reader.expect(0, engine.lines);
+            return;
+          }
+          reader.expect(engine.left(), engine.lines);
+          reader.push(engine.kept());
+        }
+      }
+      at = reader.push(utf8, at);
+    }
+  }
+
+  /** Gives the reader the record that the input ends in. */
+  #readKept(): void {
+    const { engine } = this.#consumer;
+    const reader = this.#reader!;
+    if (!engine || !reader.idle) return;
+    reader.expect(Number.POSITIVE_INFINITY, 0);
+    if (this.#named) reader.push(engine.kept());
   }
 
   #detect(complete: boolean): void {
     const sample = this.#sample!.subarray(0, this.#sampleLength);
     this.#sample = undefined;
     this.#reader = this.#createReader(detectDelimiter(sample, this.#options, complete).delimiter);
-    this.#reader.push(sample);
+    this.#read(sample);
   }
 
-  /** Only for errors, after which nothing follows: a front that is not read yet is read to count its lines. */
+  /** Only for errors, after which nothing follows: what is not read yet is read to count its lines. */
   #line(): number {
     if (this.#sample) this.#detect(false);
+    this.#readKept();
     return this.#reader!.line;
   }
 
   #createReader(delimiter: string): CsvReader {
     this.#delimiter = delimiter;
-    return new CsvReader(csvDialect(this.#options, delimiter), (block) => this.#take(block), this.#firstLine);
+    const reader = new CsvReader(csvDialect(this.#options, delimiter), (block) => this.#take(block), this.#firstLine);
+    if (this.#consumer.engine) reader.expect(0, 0);
+    return reader;
   }
 
   #take(block: CsvReader): void {

@@ -36,6 +36,8 @@ const BLOCK_RECORDS = 1024;
 const BLOCK_CELLS = 16 * 1024;
 /** Input is taken in pieces of this many bytes, so that memory does not follow the size of a chunk. */
 const PIECE_BYTES = 256 * 1024;
+/** First guess at the size of a record where only some are wanted. */
+const RECORD_BYTES = 512;
 
 /** Buffers begin small and double: most inputs are small batches. */
 const MIN_BYTES = 4 * 1024;
@@ -100,6 +102,8 @@ export class CsvReader {
   #line = 1;
   /** The last line ended with CR: a LF at the next record's start belongs to it. */
   #afterCr = false;
+  /** Records that are still to be read, see {@link expect}. */
+  #wanted = Number.POSITIVE_INFINITY;
 
   /** @param line 1-based line that the input begins with */
   constructor(dialect: CsvDialect, sink: CsvSink, line = 1) {
@@ -114,20 +118,44 @@ export class CsvReader {
     return this.#line;
   }
 
+  /** Whether the next byte begins a record and none is wanted. */
+  get idle(): boolean {
+    return this.#wanted === 0 && !this.#afterCr;
+  }
+
+  /** Where the reader is idle: so many lines were read elsewhere, and now so many records are wanted here. */
+  expect(records: number, linesPassed: number): void {
+    this.#line += linesPassed;
+    this.#recordLine = this.#line;
+    this.#wanted = records;
+  }
+
   /**
-   * Takes valid UTF-8; a chunk may end anywhere. Complete records go to the sink before this returns.
+   * Takes valid UTF-8 from `from` on; a chunk may end anywhere. Complete records go to the sink before this returns.
+   * @returns where the last record that was wanted ends, or the chunk
    * @throws InvalidInputError `row_too_large`
    */
-  push(chunk: Uint8Array): void {
-    for (let from = 0; from < chunk.length; from += PIECE_BYTES) {
-      const piece = chunk.subarray(from, from + PIECE_BYTES);
+  push(chunk: Uint8Array, from = 0): number {
+    let at = from;
+    let size = Math.min(PIECE_BYTES, this.#wanted * RECORD_BYTES);
+    while (at < chunk.length) {
+      if (this.#wanted === 0) {
+        if (this.#afterCr && chunk[at] === LF) at++;
+        this.#afterCr = false;
+        break;
+      }
+      const piece = chunk.subarray(at, at + size);
       this.#reserve(piece.length);
       this.bytes.set(piece, this.#end);
       this.#end += piece.length;
+      const end = this.#end;
       this.#scan();
+      at += piece.length - (end - this.#end);
       this.#flush();
       if (this.#end - this.#recordStart > MAX_ROW_BYTES) this.#tooLarge();
+      size = Math.min(PIECE_BYTES, 4 * size);
     }
+    return at;
   }
 
   /**
@@ -254,8 +282,8 @@ export class CsvReader {
         if (at === end) break;
         this.#addUnquoted(at);
         state = CELL_START;
-        if (bytes[at] !== delimiter) this.#endLine(bytes[at]!, at);
         at++;
+        if (bytes[at - 1] !== delimiter && this.#endLine(bytes[at - 1]!, at - 1)) break;
       } else if (state === IN_QUOTES) {
         for (; at < end; at++) {
           const byte = bytes[at];
@@ -281,8 +309,8 @@ export class CsvReader {
         if (byte === delimiter || byte === LF || byte === CR) {
           this.#addCell(this.#cellStart, this.#cellEnd, this.#cellFlag);
           state = CELL_START;
-          if (byte !== delimiter) this.#endLine(byte, at);
           at++;
+          if (byte !== delimiter && this.#endLine(byte, at - 1)) break;
         } else if (byte === quote && escaping === quote && state === QUOTE_SEEN) {
           this.#cellFlag |= ESCAPED;
           state = IN_QUOTES;
@@ -298,6 +326,8 @@ export class CsvReader {
     }
     this.#at = at;
     this.#state = state;
+    // Nothing is kept of what comes after the last record wanted.
+    if (this.#wanted === 0) this.#end = at;
   }
 
   /**
@@ -326,12 +356,14 @@ export class CsvReader {
     return at;
   }
 
-  #endLine(byte: number, at: number): void {
+  /** Returns whether this was the last record wanted. */
+  #endLine(byte: number, at: number): boolean {
     this.#line++;
     this.#afterCr = byte === CR;
     this.#addRecord(at);
     this.#recordStart = at + 1;
     if (this.records === BLOCK_RECORDS || this.#cells >= BLOCK_CELLS) this.#flush();
+    return --this.#wanted === 0;
   }
 
   #addUnquoted(end: number): void {
@@ -369,10 +401,11 @@ export class CsvReader {
   }
 
   #addRecord(end: number): void {
-    const r = this.records++;
+    const r = this.records;
     if (r === this.recordStarts.length) this.#growRecords();
     const tooMany = this.#cells - this.recordCells[r]! > MAX_RECORD_CELLS;
     if (tooMany || end - this.#recordStart > MAX_ROW_BYTES) this.#tooLarge();
+    this.records++;
     this.recordStarts[r] = this.#recordStart;
     this.recordEnds[r] = end;
     this.recordLines[r] = this.#recordLine;
@@ -395,6 +428,8 @@ export class CsvReader {
   }
 
   #tooLarge(): never {
+    // What the records before it have to say comes first, whatever the chunks.
+    this.#flush();
     const line = this.#recordLine;
     const reason = `the record that begins here exceeds ${MAX_ROW_BYTES >> 20} MiB or ${MAX_RECORD_CELLS} cells`;
     throw new InvalidInputError("row_too_large", `line ${line}: ${reason}; is a quote not closed?`, {

@@ -16,6 +16,19 @@ interface EngineExports {
   readRows(at: number, separator: number): number;
   linesRead(): number;
   isFull(): number;
+  configureCsv(
+    delimiter: number,
+    quote: number,
+    escaping: number,
+    flags: number,
+    cells: number,
+    width: number,
+    nulls: number,
+    nullCount: number,
+  ): void;
+  readRecords(at: number, end: number): number;
+  recordLines(): number;
+  isCut(): number;
   missed(): number;
   missedKeyStart(): number;
   missedKeyEnd(): number;

@@ -1,5 +1,6 @@
 /** Text of any format: which parser and inferrer read it. */
 
+import { createCsvEngineParser } from "./csv-engine.js";
 import { createCsvInferrer } from "./csv-infer.js";
 import { createCsvParser } from "./csv-parser.js";
 import { createJsonEngineParser } from "./json-engine.js";
@@ -9,7 +10,7 @@ import type { CsvOptions, Inferrer, InferrerOptions, Parser, TextFormat, TextPar
 
 /** A parser of text; for its rules see {@link createJsonParser} and {@link createCsvParser}. */
 export function createTextParser(options: TextParserOptions): Parser<Uint8Array> {
-  if (options.format === "csv") return createCsvParser(options);
+  if (options.format === "csv") return createCsvEngineParser(options) ?? createCsvParser(options);
   return createJsonEngineParser(options) ?? createJsonParser(options);
 }
 

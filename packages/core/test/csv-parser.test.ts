@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RecordBatch } from "../src/columns.js";
+import { createCsvEngineParser } from "../src/csv-engine.js";
 import { createCsvInferrer } from "../src/csv-infer.js";
 import { columnNames } from "../src/csv-input.js";
 import { createCsvParser } from "../src/csv-parser.js";
 import { InvalidInputError } from "../src/errors.js";
-import { type CsvOptions, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
+import { type CsvOptions, type Parser, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
 import { assignFieldIds, type Schema, type SchemaInput, toSchema } from "../src/schema.js";
 import { batchRows } from "../src/values.js";
 
@@ -34,8 +35,27 @@ function parserOptions(schema: SchemaInput, options: Options): TextParserOptions
   };
 }
 
+/** By both parsers, of which the same is expected. */
 function parseChunks(chunks: Iterable<Uint8Array>, schema: SchemaInput, options: Options = {}): Result {
-  const parser = createCsvParser(parserOptions(schema, options));
+  const all = [...chunks];
+  const parsers = [createCsvParser, createCsvEngineParser].map((create) => (): Result => {
+    const parser = create(parserOptions(schema, options));
+    if (!parser) throw new Error("this host has no WebAssembly with vectors");
+    return drained(parser, all);
+  });
+  const [result, other] = parsers.map((run) => {
+    try {
+      return { result: run() };
+    } catch (error) {
+      return { error };
+    }
+  });
+  expect(other).toEqual(result);
+  if (!result?.result) throw result?.error;
+  return result.result;
+}
+
+function drained(parser: Parser<Uint8Array>, chunks: readonly Uint8Array[]): Result {
   const batches: RecordBatch[] = [];
   const drain = (): void => {
     for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);

@@ -2,45 +2,12 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Column, RecordBatch } from "../src/columns.js";
-import { InvalidInputError, type Reject } from "../src/errors.js";
 import { createJsonEngineParser } from "../src/json-engine.js";
 import { createJsonParser } from "../src/json-parser.js";
-import { type Parser, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
-import { formatType } from "../src/schema.js";
+import { SchemaMisfit, type TextParserOptions } from "../src/parser.js";
 import { batchRows } from "../src/values.js";
+import { inWords, type Outcome, outcome } from "./outcome.js";
 import { schemaOf, utf8 } from "./text.js";
-
-/** All that a parser makes of its input. */
-interface Outcome {
-  readonly batches: readonly RecordBatch[];
-  readonly rejects: readonly Reject[];
-  readonly ignored: Readonly<Record<string, number>>;
-  readonly rows: number;
-  readonly error: string | undefined;
-}
-
-function outcome(parser: Parser<Uint8Array>, input: Uint8Array, cuts: readonly number[] = []): Outcome {
-  const batches: RecordBatch[] = [];
-  let error: string | undefined;
-  try {
-    let at = 0;
-    for (const cut of [...cuts, input.length]) {
-      const chunk = input.slice(at, cut);
-      parser.push(chunk);
-      chunk.fill(0xff);
-      for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);
-      at = cut;
-    }
-    parser.end();
-  } catch (thrown) {
-    if (!(thrown instanceof SchemaMisfit || thrown instanceof InvalidInputError)) throw thrown;
-    error = `${thrown.name}: ${thrown.message}`;
-  }
-  for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);
-  const ignored = Object.fromEntries([...parser.ignoredFields].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { batches, rejects: parser.rejects, ignored, rows: parser.rows, error };
-}
 
 /** Parses by both parsers and expects the same of them. */
 function compare(input: Uint8Array, options: TextParserOptions, cuts: readonly number[] = []): Outcome {
@@ -49,27 +16,6 @@ function compare(input: Uint8Array, options: TextParserOptions, cuts: readonly n
   const expected = outcome(createJsonParser(options), input, cuts);
   expect(inWords(outcome(engine, input, cuts))).toEqual(inWords(expected));
   return expected;
-}
-
-/** An outcome as text that says all of it, to the bytes. */
-function inWords({ batches, ...rest }: Outcome): string[] {
-  const columnWords = ({ type, validity, values, offsets, children, ...counts }: Column): unknown => [
-    formatType(type),
-    counts,
-    validity && hex(validity),
-    values && values.constructor.name + hex(values),
-    offsets && hex(offsets),
-    children.map(columnWords),
-  ];
-  return [
-    JSON.stringify(rest),
-    ...batches.map(({ schema, length }) => `${length} rows of ${formatType({ kind: "struct", ...schema })}`),
-    ...batches.flatMap(({ columns }) => columns.map((column) => JSON.stringify(columnWords(column)))),
-  ];
-}
-
-function hex({ buffer, byteOffset, byteLength }: ArrayBufferView): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString("hex");
 }
 
 const EVERYTHING = schemaOf({
