@@ -5,5 +5,6 @@ export { FakeS3, type FakeS3Options } from "./fake/fake-s3.js";
 export type { S3Request } from "./fake/request.js";
 export type { LoggedRequest, RequestLog } from "./fake/request-log.js";
 export type { Fault, FaultAnswer, FaultRule, RequestMatch } from "./fake/script.js";
+export { type FakeProcessOptions, startFakeS3Process } from "./fake-process.js";
 export { missingRealS3, startRealS3 } from "./real-s3.js";
 export { type SigningOptions, signedHeaders } from "./signature.js";
