@@ -5,6 +5,7 @@
  */
 
 import type { ColumnStatistics, PartitionValue, Reject, Schema } from "@eider/core";
+import type { FilePredicate } from "./file-predicate.js";
 
 export interface TableInfo {
   /** Random, for ever: receipts belong to it. A dropped and recreated name has a new id. */
@@ -168,6 +169,8 @@ export interface IntegerBounds {
 export interface FilesOptions {
   /** Default true. Without statistics `columns` is empty, and a listing of many files costs a fraction. */
   readonly statistics?: boolean;
+  /** Leaves out files that the statistics prove to have no row for which it is true. */
+  readonly where?: FilePredicate;
 }
 
 export interface Catalog extends AsyncDisposable {

@@ -1,4 +1,14 @@
 export type * from "./catalog.js";
+export {
+  ANY_FILE,
+  allOf,
+  anyOf,
+  type Comparison,
+  type FilePredicate,
+  type PredicateField,
+  predicateKey,
+  saysNothing,
+} from "./file-predicate.js";
 export { checkBatchId, parseTableName, type TableName } from "./names.js";
 export { SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";

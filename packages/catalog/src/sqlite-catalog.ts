@@ -152,7 +152,7 @@ export class SqliteCatalog implements Catalog {
 
   async files(tableId: string, at?: number, options: FilesOptions = {}): Promise<ListedFile[]> {
     return this.#connection.read((driver) =>
-      listFiles(driver, tableId, snapshotAt(driver, at), options.statistics ?? true),
+      listFiles(driver, tableId, snapshotAt(driver, at), { ...options, statistics: options.statistics ?? true }),
     );
   }
 

@@ -4,8 +4,10 @@ import type { ColumnStatistics } from "@eider/core";
 import { type BoundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
 import type { IntegerBounds, ListedFile } from "./catalog.js";
 import { readPartitionValue, readSchema } from "./entry.js";
-import type { SqliteDriver } from "./sqlite-driver.js";
+import type { FilePredicate } from "./file-predicate.js";
+import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 import { corrupt, readJson } from "./sqlite-json.js";
+import { predicateCondition } from "./sqlite-predicate.js";
 import { LIVE } from "./sqlite-schema.js";
 import { tableNumber } from "./sqlite-tables.js";
 
@@ -42,10 +44,23 @@ type StatisticsJson = readonly [
   storedBytes: number,
 ];
 
-export function listFiles(driver: SqliteDriver, tableId: string, at: number, statistics: boolean): ListedFile[] {
+export interface ListFilesOptions {
+  readonly statistics: boolean;
+  /** Only files that may have rows for which it is true. */
+  readonly where?: FilePredicate;
+}
+
+export function listFiles(
+  driver: SqliteDriver,
+  tableId: string,
+  at: number,
+  { statistics, where }: ListFilesOptions,
+): ListedFile[] {
   const table = tableNumber(driver, tableId);
   if (table === undefined || (table.dropped_in ?? LIVE) <= at) return [];
   const columns = statistics ? listStatistics(driver, table.no, at) : undefined;
+  const since = (field: number): number => firstVersionWith(driver, table.no, field);
+  const condition = where && predicateCondition(where, { table: table.no, since });
   // Most tables have no partitions, or the same few over and over.
   const partitions = new Map<string, ListedFile["partition"]>();
   const partition = (json: string): ListedFile["partition"] => {
@@ -56,13 +71,12 @@ export function listFiles(driver: SqliteDriver, tableId: string, at: number, sta
     }
     return values;
   };
+  const values: SqliteValue[] = [table.no, at, at, ...(condition?.values ?? [])];
   return driver
     .all<FileRow>(
       `SELECT f.id, f.key, f.added_in, f.batch, f.rows, f.bytes, f.sha256, f.base, f.schema_version, f.partition
-       FROM files f WHERE ${FILES_AT} ORDER BY f.id`,
-      table.no,
-      at,
-      at,
+       FROM files f WHERE ${FILES_AT}${condition ? ` AND ${condition.sql}` : ""} ORDER BY f.id`,
+      ...values,
     )
     .map((row) => ({
       key: row.key,
@@ -76,6 +90,16 @@ export function listFiles(driver: SqliteDriver, tableId: string, at: number, sta
       addedIn: row.added_in,
       batchId: row.batch ?? undefined,
     }));
+}
+
+/** The first version of a table's schema that stores a leaf column. */
+function firstVersionWith(driver: SqliteDriver, table: number, field: number): number {
+  const versions = driver.all<{ version: number; schema: string }>(
+    "SELECT version, schema FROM schema_versions WHERE table_no = ? ORDER BY version",
+    table,
+  );
+  const first = versions.find(({ schema }) => leafFields(readSchema(readJson(schema))).has(field));
+  return first?.version ?? corrupt(`no version of the table ${table} has a field ${field}`);
 }
 
 /** By file id. One row of JSON per file: less than half the time of a row per column. */

@@ -150,6 +150,11 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX intents_by_base ON intents (base);
   `,
+  // The few files that hold nulls or NaN, for predicates that these satisfy.
+  `
+  CREATE INDEX column_stats_nulls ON column_stats (table_no, field, null_count, value_count) WHERE null_count > 0;
+  CREATE INDEX column_stats_nan ON column_stats (table_no, field) WHERE has_nan = 1;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -85,6 +85,7 @@ const QUERY: Rules<QueryOptions> = {
   // What is an instant and what is not, the query says itself.
   at: anything,
   values: oneOf("exact", "json"),
+  prune: truth,
 };
 
 const MAINTAIN: Rules<MaintainOptions> = { graceMs: amount, signal };

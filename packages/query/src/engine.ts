@@ -9,12 +9,13 @@ import { type ErrorContext, isFatal, readDuckDBError, toQueryError } from "./duc
 import { EngineQuery } from "./engine-query.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
-import { loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
+import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, rewrite } from "./plan.js";
 import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
 import { type ResultShape, Run } from "./run.js";
+import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
 import { Session, type SessionPlan } from "./session.js";
 import type { SqlInput } from "./sql.js";
 import { parseStatement, type Statement } from "./statement.js";
@@ -67,7 +68,9 @@ export class QueryEngine implements AsyncDisposable {
     this.#options = options;
     this.#temp = temp;
     this.#files = new LocalFiles(options.store, temp);
-    this.#planner = new Planner(options.catalog, this.#files);
+    // Plans need no cores and little memory of their own.
+    const scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
+    this.#planner = new Planner(options.catalog, this.#files, scans);
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
   }
@@ -89,13 +92,14 @@ export class QueryEngine implements AsyncDisposable {
     }
   }
 
-  #openInstance(): Promise<NativeDatabase> {
+  #openInstance(special: Pick<InstanceSettings, "threads" | "optimizers"> = {}): Promise<NativeDatabase> {
     const { memoryBytes, threads } = this.#options;
     return openInstance(this.#native, {
       spillDir: join(this.#temp.path, "spill"),
       ...(memoryBytes !== undefined && { memoryBytes }),
       ...(threads !== undefined && { threads }),
       ...(this.#options.sqlAccess === "lake" && { confinedTo: this.#folders() }),
+      ...special,
     });
   }
 
@@ -133,7 +137,7 @@ export class QueryEngine implements AsyncDisposable {
         },
         stats: () => ({
           snapshot: plan.snapshot,
-          filesConsidered: plan.files.length,
+          filesConsidered: plan.filesConsidered,
           filesRead: plan.files.length,
           elapsedMs: performance.now() - startedAt,
           rows,
@@ -183,6 +187,7 @@ export class QueryEngine implements AsyncDisposable {
       await Promise.allSettled([...this.#running].map((running) => running.stop(reason)));
       for (const session of this.#idle.splice(0)) await session.close();
       await this.#importer[Symbol.asyncDispose]();
+      await this.#planner[Symbol.asyncDispose]();
       this.#native.close_sync(await this.#instance);
       await this.#temp[Symbol.asyncDispose]();
     })();
@@ -214,13 +219,13 @@ export class QueryEngine implements AsyncDisposable {
     let finished = false;
     const planning = (async () => {
       interrupter.throwIfStopped();
-      const plan = await this.#planner.plan(statement, values, options.at);
+      const plan = await this.#planner.plan(statement, values, options);
       interrupter.throwIfStopped();
       const own = await this.#session(plan.session, statement.needsAllTables).catch((error: unknown) =>
         this.#translate(error, plan, statement, () => undefined),
       );
       session = own;
-      const { sql, parameters, edits } = rewrite(statement, values, plan, own);
+      const { sql, parameters, edits } = rewrite(statement, values, plan.travels, own);
       const run = new Run({
         native: this.#native,
         session: own,

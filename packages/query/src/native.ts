@@ -40,6 +40,8 @@ export interface InstanceSettings {
   readonly spillDir: string;
   /** Folders outside of which no file is read or written; and then no setting can be changed. Default: no limits. */
   readonly confinedTo?: readonly string[];
+  /** The only optimizers that may run. Default: all. */
+  readonly optimizers?: readonly string[];
 }
 
 /** The database that a connection uses when it uses no other. */
@@ -69,6 +71,13 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
     await native.query(connection, "SET GLOBAL parquet_metadata_cache = true");
     // Gives an error's kind and position as data.
     await native.query(connection, "SET GLOBAL errors_as_json = true");
+    if (settings.optimizers) {
+      const allowed = settings.optimizers.map(quoteText).join(", ");
+      const others = `SELECT string_agg(name, ',') FROM duckdb_optimizers() WHERE name NOT IN (${allowed})`;
+      // SET takes no subquery.
+      await native.query(connection, `SET VARIABLE others = (${others})`);
+      await native.query(connection, "SET GLOBAL disabled_optimizers = getvariable('others')");
+    }
     if (settings.confinedTo) {
       // A folder's name without its separator would also allow its siblings that begin like it.
       const folders = settings.confinedTo.map((folder) => quoteText(`${folder}${sep}`));

@@ -3,6 +3,7 @@
 import { InvalidInputError, QueryError } from "@eider/core";
 import type { Native, NativeStatement, NativeType, NativeValue } from "./native.js";
 import type { SqlParam } from "./query.js";
+import { quoteText } from "./sql-tokens.js";
 import type { Parameter } from "./statement.js";
 
 export type ParameterValues = readonly unknown[] | Readonly<Record<string, unknown>>;
@@ -91,6 +92,42 @@ export function bindParameters(native: Native, statement: NativeStatement, value
     const value = values.get(native.parameter_name(statement, index));
     if (value === undefined) throw new Error(`parameter ${index} is not bound`);
     native.bind_value(statement, index, toNative(native, value, typeOf(value)));
+  }
+}
+
+/**
+ * A value as SQL of the type that {@link bindParameters} gives it; undefined for values that have no short form. DuckDB
+ * cannot serialize a plan that has parameters.
+ */
+export function literalOf(value: SqlParam): string | undefined {
+  const type = typeOf(value);
+  const cast = (text: string, name: string): string => `CAST(${quoteText(text)} AS ${name})`;
+  switch (type.kind) {
+    case "null":
+      return "NULL";
+    case "bool":
+      return String(value);
+    case "int32":
+      return cast(String(value), "INTEGER");
+    case "int64":
+      return cast(String(value), "BIGINT");
+    case "hugeint":
+      return cast(String(value), "HUGEINT");
+    case "double":
+      return cast(Object.is(value, -0) ? "-0.0" : String(value), "DOUBLE");
+    case "text":
+      // C strings end at NUL.
+      return String(value).includes("\0") ? undefined : cast(String(value), "VARCHAR");
+    case "instant": {
+      const iso = (value as Date).toISOString();
+      return /^\d{4}-/.test(iso) ? cast(iso, "TIMESTAMPTZ") : undefined;
+    }
+    case "list": {
+      const elements = (value as readonly SqlParam[]).map(literalOf);
+      return elements.every((element) => element !== undefined) ? `[${elements.join(", ")}]` : undefined;
+    }
+    default:
+      return undefined;
   }
 }
 

@@ -1,15 +1,24 @@
 /** Which tables a statement means, at which snapshots, and as what SQL they are shown to DuckDB. */
 
-import { type Catalog, type ListedFile, parseTableName, type TableInfo } from "@eider/catalog";
+import {
+  ANY_FILE,
+  type Catalog,
+  type FilePredicate,
+  type ListedFile,
+  parseTableName,
+  predicateKey,
+  type TableInfo,
+} from "@eider/catalog";
 import { NotFoundError, QueryError } from "@eider/core";
 import { unknownTableMessage } from "./duckdb-error.js";
 import type { LocalFiles } from "./local-files.js";
-import type { BoundParameters } from "./parameters.js";
-import type { SqlParam } from "./query.js";
+import { type BoundParameters, literalOf } from "./parameters.js";
+import type { QueryOptions, SqlParam } from "./query.js";
+import type { ScanPlanner, StatementScans } from "./scan-planner.js";
 import type { Session, SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
 import { quoteName } from "./sql-tokens.js";
-import type { Statement, TimeTravel } from "./statement.js";
+import type { Parameter, Statement, TimeTravel } from "./statement.js";
 import { tableSql } from "./table-sql.js";
 import { TextEdits } from "./text-edits.js";
 
@@ -17,7 +26,7 @@ import { TextEdits } from "./text-edits.js";
 const CACHED_VIEWS = 64;
 const CACHED_LISTS = 8;
 
-/** What the catalog says about a table at a snapshot. It never changes. */
+/** Some files of a table at a snapshot, and the view of them. Neither ever changes. */
 interface ResolvedTable {
   readonly view: TableView;
   readonly files: readonly ListedFile[];
@@ -26,42 +35,84 @@ interface ResolvedTable {
 export interface Plan {
   readonly snapshot: number;
   readonly session: SessionPlan;
+  /** Those that may hold rows that the statement wants. */
   readonly files: readonly ListedFile[];
+  /** How many the tables have. */
+  readonly filesConsidered: number;
   /** All names at the query's snapshot. */
   readonly tables: readonly string[];
   /** Snapshot of each `AT`, in the statement's order. */
   readonly travels: readonly number[];
 }
 
-export class Planner {
+/** A statement's tables, by snapshot: the main one, and those that `AT` names. */
+interface Tables {
+  readonly snapshot: number;
+  readonly main: readonly TableInfo[];
+  readonly others: ReadonlyMap<number, readonly TableInfo[]>;
+  readonly travels: readonly number[];
+}
+
+export class Planner implements AsyncDisposable {
   readonly #catalog: Catalog;
   readonly #files: LocalFiles;
+  readonly #scans: ScanPlanner;
   readonly #lists = new Map<number, Promise<readonly TableInfo[]>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
 
-  constructor(catalog: Catalog, files: LocalFiles) {
+  constructor(catalog: Catalog, files: LocalFiles, scans: ScanPlanner) {
     this.#catalog = catalog;
     this.#files = files;
+    this.#scans = scans;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#scans[Symbol.asyncDispose]();
   }
 
   /**
    * @throws QueryError `unknown_table` (for `AT`), `bad_snapshot`; NotFoundError `snapshot_not_found`
    * @throws CorruptionError where local copies of objects are made
    */
-  async plan(statement: Statement, values: BoundParameters, at: number | string | Date | undefined): Promise<Plan> {
+  async plan(statement: Statement, values: BoundParameters, { at, prune = true }: QueryOptions): Promise<Plan> {
     const snapshot = await snapshotOf(this.#catalog, at);
     const all = await this.#listTables(snapshot);
-    const tables = all.map((table) => table.name);
-    const wanted = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
-    const main = await Promise.all(wanted.map((table) => this.#resolve(table, snapshot)));
-    const files = main.flatMap((table) => table.files);
+    const main = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
+    const tables: Tables = { snapshot, main, ...(await this.#travel(statement, values)) };
+    const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
+    const files: ListedFile[] = [];
+    let filesConsidered = 0;
+    const keys: string[] = [];
+    const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<TableView[]> => {
+      const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
+      const resolved = await Promise.all(of.map((table, i) => this.#resolve(table, then, wanted[i]!)));
+      for (const table of of) filesConsidered += table.files;
+      files.push(...resolved.flatMap((table) => table.files));
+      keys.push(`${then}:${of.map((table, i) => `${table.id}${predicateKey(wanted[i]!)}`).join()}`);
+      return resolved.map((table) => table.view);
+    };
+    const views = await resolve(main, snapshot);
+    const others = new Map<number, readonly TableView[]>();
+    for (const [then, of] of tables.others) others.set(then, await resolve(of, then, then));
+    return {
+      snapshot,
+      tables: all.map((table) => table.name),
+      files,
+      filesConsidered,
+      travels: tables.travels,
+      session: { key: keys.join(";"), main: views, others },
+    };
+  }
+
+  /** The tables that `AT` names. */
+  async #travel(statement: Statement, values: BoundParameters): Promise<Pick<Tables, "others" | "travels">> {
     const travels: number[] = [];
-    const others = new Map<number, TableView[]>();
+    const others = new Map<number, TableInfo[]>();
     for (const travel of statement.timeTravels) {
       const then = await snapshotOf(this.#catalog, travelTarget(travel, values));
       travels.push(then);
-      const views = others.get(then) ?? [];
-      others.set(then, views);
+      const tables = others.get(then) ?? [];
+      others.set(then, tables);
       const name = travel.path.join(".").toLowerCase();
       const table = (await this.#listTables(then)).find((t) => sqlName(t.name).toLowerCase() === name);
       if (!table) {
@@ -71,14 +122,27 @@ export class Planner {
           { position: travel.pathStart, subject: travel.path.join(".") },
         );
       }
-      if (views.some((view) => view.name === table.name)) continue;
-      const resolved = await this.#resolve(table, then);
-      views.push(resolved.view);
-      files.push(...resolved.files);
+      if (!tables.includes(table)) tables.push(table);
     }
-    const keys = [...others].map(([then, views]) => `${then}:${views.map((view) => JSON.stringify(view.name)).join()}`);
-    const key = [`${snapshot}:${wanted.map((table) => table.id).join()}`, ...keys].join(";");
-    return { snapshot, tables, files, travels, session: { key, main: main.map((table) => table.view), others } };
+    return { others, travels };
+  }
+
+  /** What the statement reads of each table; undefined where there is nothing to choose from, or it cannot be told. */
+  async #planScans(
+    statement: Statement,
+    values: BoundParameters,
+    { main, others, travels }: Tables,
+  ): Promise<StatementScans | undefined> {
+    if (statement.needsAllTables) return undefined;
+    if (![main, ...others.values()].flat().some((table) => table.files > 1)) return undefined;
+    const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
+    const key = (of: readonly TableInfo[]): string => of.map((t) => `${t.id}:${t.schemaVersion}`).join();
+    const tables: SessionPlan = {
+      key: [key(main), ...[...others].map(([then, of]) => `${then}@${key(of)}`)].join(";"),
+      main: main.map(empty),
+      others: new Map([...others].map(([then, of]) => [then, of.map(empty)])),
+    };
+    return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
   }
 
   /** The SELECT for one table; see `QueryEngine.filesSql`. */
@@ -86,7 +150,7 @@ export class Planner {
     const snapshot = await snapshotOf(this.#catalog, at);
     const tables = await this.#listTables(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
-    if (table) return (await this.#resolve(table, snapshot)).view.sql;
+    if (table) return (await this.#resolve(table, snapshot, ANY_FILE)).view.sql;
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
   }
@@ -97,9 +161,9 @@ export class Planner {
     );
   }
 
-  #resolve(table: TableInfo, snapshot: number): Promise<ResolvedTable> {
-    return remember(this.#tables, `${snapshot}:${table.id}`, CACHED_VIEWS, async () => {
-      const files = await this.#catalog.files(table.id, snapshot, { statistics: false });
+  #resolve(table: TableInfo, snapshot: number, where: FilePredicate): Promise<ResolvedTable> {
+    return remember(this.#tables, `${snapshot}:${table.id}:${predicateKey(where)}`, CACHED_VIEWS, async () => {
+      const files = await this.#catalog.files(table.id, snapshot, { statistics: false, where });
       const paths = await this.#files.paths(files);
       const sql = tableSql(
         table.schema,
@@ -156,19 +220,11 @@ function travelTarget(travel: TimeTravel, values: BoundParameters): number | str
 export function rewrite(
   statement: Statement,
   values: BoundParameters,
-  plan: Plan,
+  travels: readonly number[],
   session: Session,
 ): { sql: string; parameters: BoundParameters; edits: TextEdits } {
   const edits = new TextEdits(statement.text);
-  const { timeTravels } = statement;
-  timeTravels.forEach((travel, i) => {
-    const database = session.databases.get(plan.travels[i]!)!;
-    const schema = travel.path.length === 1 ? "main." : "";
-    edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
-    edits.replace(travel.start, travel.end, "");
-  });
-  const inTravel = (start: number): boolean => timeTravels.some((t) => start >= t.start && start < t.end);
-  const left = statement.parameters.filter((p) => !inTravel(p.start));
+  const left = placeTravels(edits, statement, travels, session);
   if (left.length === statement.parameters.length) return { sql: edits.apply(), parameters: values, edits };
   // Positions without gaps are all that DuckDB takes, so what is left of them gets names.
   const parameters = new Map<string, SqlParam>();
@@ -177,4 +233,39 @@ export function rewrite(
     parameters.set(`p${name}`, values.get(name)!);
   }
   return { sql: edits.apply(), parameters, edits };
+}
+
+/** The query of the statement with its parameters as literals; undefined if one of them has no literal. */
+function rewriteQuery(
+  statement: Statement,
+  values: BoundParameters,
+  travels: readonly number[],
+  session: Session,
+): string | undefined {
+  const { text, query } = statement;
+  const edits = new TextEdits(text);
+  for (const { name, start, end } of placeTravels(edits, statement, travels, session)) {
+    const literal = literalOf(values.get(name)!);
+    if (literal === undefined) return undefined;
+    edits.replace(start, end, literal);
+  }
+  edits.replace(0, query.start, "");
+  edits.replace(query.end, text.length, "");
+  return edits.apply();
+}
+
+/** Puts databases in place of `AT (…)`. Returns the parameters outside of these. */
+function placeTravels(
+  edits: TextEdits,
+  { timeTravels, parameters }: Statement,
+  travels: readonly number[],
+  session: Session,
+): readonly Parameter[] {
+  timeTravels.forEach((travel, i) => {
+    const database = session.databases.get(travels[i]!)!;
+    const schema = travel.path.length === 1 ? "main." : "";
+    edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
+    edits.replace(travel.start, travel.end, "");
+  });
+  return parameters.filter((p) => !timeTravels.some((t) => p.start >= t.start && p.start < t.end));
 }

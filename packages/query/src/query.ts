@@ -29,6 +29,8 @@ export interface QueryOptions {
   readonly at?: number | string | Date;
   /** Default `exact`. */
   readonly values?: ValueMode;
+  /** Whether files that cannot match are left out, by the statistics in the catalog. Default true; false is for comparing. */
+  readonly prune?: boolean;
 }
 
 export interface QueryColumn {

@@ -19,6 +19,8 @@ import { quoteName } from "./sql-tokens.js";
 export interface TableView {
   readonly name: string;
   readonly sql: string;
+  /** Whether its rows are copied, as a table of the session. Default: a view. */
+  readonly copied?: boolean;
 }
 
 /** What a session shows: the tables of the query's own snapshot, and of those that `AT` names. */
@@ -100,7 +102,8 @@ export class Session {
         namespaces.add(namespace.toLowerCase());
         await this.run(`CREATE SCHEMA ${schema}`);
       }
-      await this.run(`CREATE VIEW ${schema}.${quoteName(name)} AS ${view.sql}`);
+      const kind = view.copied ? "TABLE" : "VIEW";
+      await this.run(`CREATE ${kind} ${schema}.${quoteName(name)} AS ${view.sql}`);
     }
   }
 

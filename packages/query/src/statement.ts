@@ -8,6 +8,8 @@ export interface Statement {
   readonly text: string;
   /** Whether it can stand in `FROM (…)`. */
   readonly nests: boolean;
+  /** Characters `[start, end)` of the query itself: what EXPLAIN explains, and what `COPY (…) TO` copies. */
+  readonly query: { readonly start: number; readonly end: number };
   /** Whether it writes a file, as `COPY … TO` does. */
   readonly writesFile: boolean;
   /** Every name and every text literal, lower-case: whatever could mean a table. */
@@ -111,10 +113,12 @@ export function parseStatement(sql: string): Statement {
   const names = new Set<string>();
   for (const token of tokens) if (token.kind === "string" || isName(token)) names.add(token.value.toLowerCase());
   const parameters = tokens.filter((token) => token.kind === "parameter").map(toParameter);
+  const explained = head === "EXPLAIN" ? afterExplain(tokens, 0) : 0;
   return {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
     nests: head !== "EXPLAIN" && head !== "COPY",
-    writesFile: isWord(tokens[head === "EXPLAIN" ? afterExplain(tokens, 0) : 0], "COPY"),
+    query: queryWithin(tokens, explained),
+    writesFile: isWord(tokens[explained], "COPY"),
     names,
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),
     parameters,
@@ -186,6 +190,13 @@ function afterExplain(tokens: readonly Token[], start: number): number {
   const inner = tokens[i + 1]?.value.toUpperCase() ?? "";
   if (isSymbol(tokens[i], "(") && !READING.has(inner) && inner !== "WITH") i = closing(tokens, i) + 1;
   return i;
+}
+
+/** The query of a statement that begins at token `first`. */
+function queryWithin(tokens: readonly Token[], first: number): Statement["query"] {
+  const start = tokens[first]?.start ?? 0;
+  if (!isWord(tokens[first], "COPY") || !isSymbol(tokens[first + 1], "(")) return { start, end: tokens.at(-1)!.end };
+  return { start: tokens[first + 1]!.end, end: tokens[closing(tokens, first + 1)]!.start };
 }
 
 /** Whether a COPY writes a file: its first `TO` or `FROM` outside parentheses is `TO`. */

@@ -1,0 +1,144 @@
+/**
+ * Asks DuckDB what a statement reads of each table, before any file is chosen: an instance of its own binds and optimizes
+ * the statement over empty tables of the same names and types, and says which filters reach which scan.
+ */
+
+import { ANY_FILE, anyOf, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
+import { columnValue, type Field } from "@eider/core";
+import { VectorReader } from "./arrow.js";
+import type { Native, NativeDatabase } from "./native.js";
+import { type PlannedScan, readPlan } from "./plan-json.js";
+import { Session, type SessionPlan } from "./session.js";
+import { quoteText } from "./sql-tokens.js";
+
+/**
+ * The optimizers of the instance: rewriting and moving filters. Others would draw on the statistics of the empty tables,
+ * and take their emptiness for the answer.
+ */
+export const PLANNING_OPTIMIZERS: readonly string[] = ["expression_rewriter", "filter_pullup", "filter_pushdown"];
+
+const IDLE_SESSIONS = 4;
+
+export class ScanPlanner implements AsyncDisposable {
+  readonly #native: Native;
+  readonly #open: () => Promise<NativeDatabase>;
+  #planning: Promise<Planning> | undefined;
+  #idle: Session[] = [];
+
+  /** @param open opens an instance with {@link PLANNING_OPTIMIZERS}, on first use */
+  constructor(native: Native, open: () => Promise<NativeDatabase>) {
+    this.#native = native;
+    this.#open = open;
+  }
+
+  /**
+   * What a query reads of the tables; undefined if that cannot be told.
+   * @param tables each without rows
+   * @param names all names in the query, lower-case
+   * @param toSql the query, naming the tables of the given session
+   */
+  async plan(
+    tables: SessionPlan,
+    names: ReadonlySet<string>,
+    toSql: (session: Session) => string | undefined,
+  ): Promise<StatementScans | undefined> {
+    this.#planning ??= this.#start();
+    const { instance, changing } = await this.#planning;
+    if ([...names].some((name) => changing.has(name))) return undefined;
+    const index = this.#idle.findIndex((session) => session.key === tables.key);
+    const session = index >= 0 ? this.#idle.splice(index, 1)[0]! : await Session.open(this.#native, instance, tables);
+    try {
+      const sql = toSql(session);
+      const plan = sql === undefined ? undefined : await this.#serialize(session, sql);
+      const scans = plan === undefined ? undefined : readPlan(plan);
+      return scans && new StatementScans(session, scans);
+    } finally {
+      this.#idle.push(session);
+      if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const planning = await this.#planning?.catch(() => undefined);
+    if (!planning) return;
+    for (const session of this.#idle.splice(0)) await session.close();
+    this.#native.close_sync(planning.instance);
+  }
+
+  async #serialize(session: Session, sql: string): Promise<string | undefined> {
+    try {
+      const [plan] = await this.#texts(
+        session,
+        `SELECT json_serialize_plan(${quoteText(sql)}, skip_null := true, optimize := true)`,
+      );
+      return plan;
+    } catch {
+      // The statement itself will say what is wrong with it.
+      return undefined;
+    }
+  }
+
+  async #start(): Promise<Planning> {
+    const instance = await this.#open();
+    const session = await Session.open(this.#native, instance, { key: "", main: [], others: new Map() });
+    try {
+      return { instance, changing: new Set(await this.#texts(session, CHANGING_FUNCTIONS)) };
+    } finally {
+      await session.close();
+    }
+  }
+
+  /** The values of a statement's one column. */
+  async #texts(session: Session, sql: string): Promise<string[]> {
+    const native = this.#native;
+    const result = await session.run(sql);
+    const vectors = new VectorReader(native);
+    const reader = vectors.column(native.column_logical_type(result, 0));
+    const field: Field = { id: 0, name: "text", type: reader.type, nullable: true };
+    const texts: string[] = [];
+    for (let i = 0; i < native.result_chunk_count(result); i++) {
+      const chunk = native.result_get_chunk(result, i);
+      const batch = vectors.batch(chunk, native.data_chunk_get_size(chunk), [field], [reader]);
+      for (let row = 0; row < batch.length; row++) texts.push(String(columnValue(batch.columns[0]!, row, "exact")));
+    }
+    return texts;
+  }
+}
+
+interface Planning {
+  readonly instance: NativeDatabase;
+  /** Functions whose value is another in each query. */
+  readonly changing: ReadonlySet<string>;
+}
+
+/** Functions that keep one value during a query, as `now()` does, and macros and keywords that call them. */
+const CHANGING_FUNCTIONS = `
+  WITH f AS (SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE stability = 'CONSISTENT_WITHIN_QUERY')
+  SELECT name FROM f
+  UNION SELECT m.function_name FROM duckdb_functions() m, f WHERE contains(m.macro_definition, f.name)
+  UNION SELECT unnest(['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'ago',
+    'current_user', 'session_user', 'user', 'current_role', 'current_catalog', 'current_schema', 'current_database'])`;
+
+/** What a query reads of its tables. */
+export class StatementScans {
+  readonly #main: string;
+  readonly #databases: ReadonlyMap<number, string>;
+  readonly #scans: readonly PlannedScan[];
+
+  constructor({ database, databases }: Session, scans: readonly PlannedScan[]) {
+    this.#main = database;
+    this.#databases = databases;
+    this.#scans = scans;
+  }
+
+  /** True for every row of a table that the query needs; `travel` is the snapshot that its `AT` names. */
+  predicate({ name, schema }: TableInfo, travel?: number): FilePredicate {
+    const database = travel === undefined ? this.#main : this.#databases.get(travel);
+    const { namespace = "main", name: table } = parseTableName(name);
+    const scans = this.#scans.filter(
+      (scan) => scan.database === database && scan.schema === namespace && scan.table === table,
+    );
+    // A table that the plan does not scan is either not in the query or was optimized away: better all than too little.
+    return scans.length === 0 ? ANY_FILE : anyOf(scans.map((scan) => scan.predicate(schema.fields)));
+  }
+}
