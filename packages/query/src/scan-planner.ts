@@ -15,7 +15,14 @@ import { quoteText } from "./sql-tokens.js";
  * The optimizers of the instance: rewriting and moving filters. Others would draw on the statistics of the empty tables,
  * and take their emptiness for the answer.
  */
-export const PLANNING_OPTIMIZERS: readonly string[] = ["expression_rewriter", "filter_pullup", "filter_pushdown"];
+export const PLANNING_OPTIMIZERS: readonly string[] = [
+  "expression_rewriter",
+  "filter_pullup",
+  "filter_pushdown",
+  "regex_range",
+  "cte_inlining",
+  "cte_filter_pusher",
+];
 
 const IDLE_SESSIONS = 4;
 
