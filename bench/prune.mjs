@@ -1,0 +1,111 @@
+/**
+ * SQL that one of many data files can answer, against plain DuckDB: over that one file, and over the glob of all.
+ * Also what planning costs, and opening the lake with its first query. Medians of interleaved rounds. Needs built packages
+ * (`npm run build`).
+ *
+ *   node bench/prune.mjs [--fast] [--files=10000] [--rounds=7]
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { Lake } from "eider";
+
+const { values: args } = parseArgs({
+  options: {
+    fast: { type: "boolean", default: false },
+    files: { type: "string", default: "10000" },
+    rounds: { type: "string", default: "7" },
+  },
+});
+const files = args.fast ? 50 : Number(args.files);
+const rounds = args.fast ? 1 : Number(args.rounds);
+const ROWS_PER_FILE = 100;
+
+const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
+try {
+  const root = join(folder, "lake");
+  await fill(root);
+  const wanted = Math.floor(files / 2) * ROWS_PER_FILE + 7;
+  const sql = `SELECT count(*) AS n, sum(v) AS v FROM t WHERE id BETWEEN ${wanted} AND ${wanted + 20}`;
+
+  const openings = [];
+  for (let round = 0; round < rounds; round++) {
+    const started = performance.now();
+    const lake = await Lake.open(root);
+    await lake.sql(sql);
+    openings.push(performance.now() - started);
+    await lake.close();
+  }
+
+  const lake = await Lake.open(root);
+  const warm = lake.sql(sql);
+  const expected = JSON.stringify(await warm, (_, v) => (typeof v === "bigint" ? String(v) : v));
+  const { filesConsidered, filesRead } = warm.stats;
+  console.log(`${filesConsidered} files of ${ROWS_PER_FILE} rows, ${filesRead} read, ${rounds} rounds`);
+
+  const connection = await (await DuckDBInstance.create()).connect();
+  await connection.run("SET parquet_metadata_cache = true");
+  const [file] = (await lake.table("t").files()).filter(({ columns }) =>
+    columns.some(({ fieldId, min, max }) => fieldId === 1 && min <= wanted && max >= wanted),
+  );
+  const over = (paths) => sql.replace("FROM t", `FROM read_parquet('${paths}', hive_partitioning = false)`);
+  const plain = async (text) => (await connection.runAndReadAll(text)).getRowObjectsJson();
+  const one = over(join(root, file.key));
+  const glob = over(join(root, "t", "data", "**", "*.parquet"));
+  let literal = wanted;
+  const contenders = {
+    "plain DuckDB, the one file": { run: () => plain(one), times: [] },
+    "lake.sql, the same query again": { run: () => lake.sql(sql), times: [] },
+    "lake.sql, another file each time": {
+      run: () => {
+        literal = (literal + 7919 * ROWS_PER_FILE) % (files * ROWS_PER_FILE);
+        return lake.sql`SELECT count(*) AS n, sum(v) AS v FROM t WHERE id BETWEEN ${literal} AND ${literal + 20}`;
+      },
+      times: [],
+    },
+    "plain DuckDB, the glob": { run: () => plain(glob), times: [] },
+  };
+  for (let round = 0; round < rounds; round++) {
+    for (const contender of Object.values(contenders)) {
+      const started = performance.now();
+      await contender.run();
+      contender.times.push(performance.now() - started);
+    }
+  }
+  const base = median(contenders["plain DuckDB, the one file"].times);
+  for (const [name, { times }] of Object.entries(contenders)) {
+    const ms = median(times);
+    console.log(`${name.padEnd(34)} time ${(ms / base).toFixed(2).padStart(8)}   ${ms.toFixed(1).padStart(8)} ms`);
+  }
+  console.log(`opening and first query: ${median(openings).toFixed(0)} ms`);
+  const answer = JSON.stringify(await lake.with({ prune: false }).sql(sql), (_, v) =>
+    typeof v === "bigint" ? String(v) : v,
+  );
+  if (answer !== expected) throw new Error(`pruned ${expected}, all files ${answer}`);
+  await lake.close();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** One file for each value of the partition's column. */
+async function fill(root) {
+  const lake = await Lake.open(root);
+  const table = lake.table("t", { schema: { id: "int64", part: "int32", v: "float64" }, partitionBy: ["part"] });
+  const perBatch = 500;
+  for (let first = 0; first < files; first += perBatch) {
+    const rows = [];
+    for (let part = first; part < Math.min(files, first + perBatch); part++) {
+      for (let i = 0; i < ROWS_PER_FILE; i++) rows.push({ id: part * ROWS_PER_FILE + i, part, v: Math.random() });
+    }
+    await table.append(rows, { batchId: `b${first}` });
+  }
+  await lake.close();
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}

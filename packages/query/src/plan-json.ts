@@ -46,7 +46,9 @@ function collect(node: JsonObject, above: readonly Json[], scans: PlannedScan[])
     });
     return;
   }
-  const filters = node.type === "LOGICAL_FILTER" ? [...above, ...list(node.expressions)] : [];
+  // A filter that drops columns moves those of the filters above it.
+  const moved = list(node.projection_map).length > 0;
+  const filters = node.type === "LOGICAL_FILTER" ? [...(moved ? [] : above), ...list(node.expressions)] : [];
   for (const child of list(node.children)) collect(object(child), filters, scans);
 }
 
@@ -93,8 +95,8 @@ class Scan {
       const { index, has_index: isColumn, index_type: type } = object(id);
       return isColumn === true && type === "FULL_READ" ? this.#fields[Number(index)] : undefined;
     });
-    const { projection_ids: projected } = this.#node;
-    return projected === undefined ? ids : list(projected).map((i) => ids[Number(i)]);
+    const projected = list(this.#node.projection_ids);
+    return projected.length === 0 ? ids : projected.map((i) => ids[Number(i)]);
   }
 
   /** A pushed-down filter on one column. */

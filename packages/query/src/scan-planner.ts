@@ -3,7 +3,7 @@
  * the statement over empty tables of the same names and types, and says which filters reach which scan.
  */
 
-import { ANY_FILE, anyOf, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
+import { anyOf, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
 import { columnValue, type Field } from "@eider/core";
 import { VectorReader } from "./arrow.js";
 import type { Native, NativeDatabase } from "./native.js";
@@ -145,7 +145,7 @@ export class StatementScans {
     const scans = this.#scans.filter(
       (scan) => scan.database === database && scan.schema === namespace && scan.table === table,
     );
-    // A table that the plan does not scan is either not in the query or was optimized away: better all than too little.
-    return scans.length === 0 ? ANY_FILE : anyOf(scans.map((scan) => scan.predicate(schema.fields)));
+    // A table without a scan is not in the query (its name stands for something else there), or behind a false condition.
+    return anyOf(scans.map((scan) => scan.predicate(schema.fields)));
   }
 }
