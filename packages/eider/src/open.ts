@@ -76,7 +76,8 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
   if (!(store instanceof FileStore)) {
-    throw new InvalidInputError("bad_location", `cannot open a lake at ${store.url}`, { subject: store.url });
+    const advice = "lakes on S3 come with their own release: use a folder or memory: until then";
+    throw new InvalidInputError("not_yet", `cannot open a lake at ${store.url}; ${advice}`, { subject: store.url });
   }
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);

@@ -8,6 +8,7 @@ export { assertSafeKey, compareKeys } from "./keys.js";
 export { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
 export { openStore } from "./open.js";
 export { PrefixStore } from "./prefix-store.js";
+export { probeStore } from "./probe.js";
 export { RetryStore } from "./retry-store.js";
 export type * from "./store.js";
 export { StoreWrapper } from "./wrapper.js";

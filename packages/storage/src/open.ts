@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { InvalidInputError } from "@eider/core";
 import { FileStore, type FileStoreOptions } from "./file-store.js";
 import { MemoryStore } from "./memory-store.js";
+import type { S3StoreOptions } from "./s3-options.js";
 import type { ObjectStore } from "./store.js";
 
 /** Two letters or more: `C:` is a drive. */
@@ -11,13 +12,16 @@ const HOME = /^~(?:$|[/\\])/;
 const WINDOWS_PATH = /^(?:[a-z]:|\\\\)/i;
 
 /** Where `openStore` goes. */
-export type StorePlace = { readonly kind: "memory" } | { readonly kind: "file"; readonly path: string };
+export type StorePlace =
+  | { readonly kind: "memory" }
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "s3"; readonly options: S3StoreOptions };
 
 /**
- * Reads `memory:`, `file:///…` or a path. On Windows `C:\data`, `C:/data` and `\\server\share` are paths too; elsewhere
+ * Reads `memory:`, `file:///…`, `s3://bucket/prefix?region=…` or a path. On Windows `C:\data`, `C:/data` and `\\server\share` are paths too; elsewhere
  * they are refused, because they would silently become oddly named folders here.
- * @throws InvalidInputError `bad_store_url`, `unknown_scheme`, or `not_yet` for `s3:`. No message repeats the URL of
- * another scheme: it may hold credentials.
+ * @throws InvalidInputError `bad_store_url` or `unknown_scheme`. No message repeats the URL of another scheme: it may
+ * hold credentials.
  */
 export function parseStoreUrl(where: string | URL, windows: boolean): StorePlace {
   const text = String(where);
@@ -43,28 +47,82 @@ export function parseStoreUrl(where: string | URL, windows: boolean): StorePlace
       throw badUrl("it is no URL of a local folder, which looks like file:///srv/lake", error);
     }
   }
-  if (scheme === "s3") {
-    throw new InvalidInputError("not_yet", "S3 comes with its own release: use a folder or memory: until then.");
-  }
+  if (scheme === "s3") return { kind: "s3", options: parseS3Url(text) };
   throw new InvalidInputError(
     "unknown_scheme",
-    `There is no store for ${scheme}: URLs. Use memory:, file:///… or a path; a path with a colon begins with ./`,
+    `There is no store for ${scheme}: URLs. Use memory:, file:///…, s3://… or a path; a path with a colon begins with ./`,
   );
 }
 
 function badUrl(reason: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
     "bad_store_url",
-    `This is not where a store can be: ${reason}. Give memory:, file:///… or a path.`,
+    `This is not where a store can be: ${reason}. Give memory:, file:///…, s3://bucket/prefix or a path.`,
     { cause },
   );
 }
 
+/** The settings of an S3 store that its URL may hold; all others, and credentials, are for `new S3Store`. */
+const S3_PARAMETERS = new Set(["region", "endpoint", "path-style", "anonymous", "checksums"]);
+
+function parseS3Url(text: string): S3StoreOptions {
+  const [, bucket, path = "", query = ""] = /^s3:\/\/([^/?#]*)\/?([^?#]*)(?:\?([^#]*))?$/i.exec(text) ?? [];
+  if (bucket === undefined || bucket === "") throw badUrl("an S3 store is s3://bucket/prefix?region=…&endpoint=…");
+  if (bucket.includes("@")) throw badUrl("it holds credentials: give them to new S3Store, or in AWS_ACCESS_KEY_ID");
+  const parameters = new URLSearchParams(query);
+  const flag = (name: string): boolean | undefined => {
+    const value = parameters.get(name);
+    if (value !== null && value !== "true" && value !== "false") throw badUrl(`${name} is true or false`);
+    return value === null ? undefined : value === "true";
+  };
+  for (const name of parameters.keys()) {
+    if (!S3_PARAMETERS.has(name)) {
+      throw badUrl(`of an S3 store it may set ${[...S3_PARAMETERS].join(", ")}; the rest is for new S3Store`);
+    }
+  }
+  const prefix = decodePrefix(path.replace(/\/$/, ""));
+  const [forcePathStyle, anonymous] = [flag("path-style"), flag("anonymous")];
+  const [region, endpoint, checksums] = [
+    parameters.get("region"),
+    parameters.get("endpoint"),
+    parameters.get("checksums"),
+  ];
+  return {
+    bucket,
+    ...(prefix === "" ? {} : { prefix }),
+    ...(region === null ? {} : { region }),
+    ...(endpoint === null ? {} : { endpoint }),
+    ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
+    ...(anonymous === undefined ? {} : { anonymous }),
+    // `new S3Store` refuses any other text.
+    ...(checksums === null ? {} : { checksums: checksums as NonNullable<S3StoreOptions["checksums"]> }),
+  };
+}
+
+/** As in any URL: `%20` is a space. */
+function decodePrefix(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    throw badUrl("a % in its prefix is written %25", error);
+  }
+}
+
 /**
- * Opens the store at a URL or path; the options are for folders. Nothing is created before the first `put`.
- * @throws InvalidInputError `bad_store_url`, `unknown_scheme` or `not_yet`
+ * Opens the store at a URL or path. Nothing is created, and no request is sent, before the first call.
+ * @throws InvalidInputError `bad_store_url`, `unknown_scheme`, `bad_store_options`
  */
 export async function openStore(where: string | URL, options: FileStoreOptions = {}): Promise<ObjectStore> {
   const place = parseStoreUrl(where, process.platform === "win32");
-  return place.kind === "memory" ? new MemoryStore() : new FileStore(place.path, options);
+  switch (place.kind) {
+    case "memory":
+      return new MemoryStore();
+    case "file":
+      return new FileStore(place.path, options);
+    case "s3": {
+      // Loaded for those who use it only.
+      const { S3Store } = await import("./s3.js");
+      return new S3Store({ ...place.options, readOnly: options.readOnly ?? false });
+    }
+  }
 }

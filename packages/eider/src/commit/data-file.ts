@@ -134,7 +134,10 @@ export class DataFileWriter {
       this.#buffered.push(...chunks);
       if (this.#bytes <= WHOLE_PUT_BYTES) return;
       const pipe = new Pipe();
-      const done = this.#options.store.put(this.#key, pipe, { ifAbsent: true, ...this.#signal() });
+      const { maxConditionalBytes, maxObjectBytes } = this.#options.store.capabilities;
+      // Some stores take a condition with short streams only. The key is new either way.
+      const ifAbsent = maxConditionalBytes >= maxObjectBytes;
+      const done = this.#options.store.put(this.#key, pipe, { ifAbsent, ...this.#signal() });
       // Ends a writer that waits for room when the put has failed; the error itself comes out of `done`.
       done.catch((error: unknown) => pipe.fail(error));
       this.#upload = { pipe, done };
