@@ -4,6 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { sha256Hex } from "@eider/core/node";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { Lake, type Source } from "eider";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/support/folder.js";
@@ -76,6 +79,44 @@ it("content and name count more than a type, which servers often have wrong", as
 
 it("an unknown format is asked for", async () => {
   await expect(lake.table("unknown").append({ file: at("people.txt") })).rejects.toThrow("pass format (ndjson,");
+});
+
+describe("a file of several pieces comes in whole", { timeout: 60_000 }, () => {
+  // Hashes do not compress, and DuckDB can tell whether each is where it belongs.
+  const rows = Array.from({ length: 100_000 }, (_, id) => ({ id, v: sha256Hex(String(id)) }));
+  const ndjson = (): string => rows.map((row) => JSON.stringify(row)).join("\n");
+  const files: Record<string, () => string | Uint8Array> = {
+    "plain.ndjson": ndjson,
+    "packed.ndjson.gz": () => gzipSync(ndjson()),
+    "table.csv": () => `id,v\n${rows.map(({ id, v }) => `${id},${v}`).join("\n")}`,
+    "stream.arrows": () => tableToIPC(tableFromArrays({ id: rows.map(({ id }) => id), v: rows.map(({ v }) => v) })),
+    "file.arrow": () =>
+      tableToIPC(tableFromArrays({ id: rows.map(({ id }) => id), v: rows.map(({ v }) => v) }), "file"),
+  };
+  for (const [name, content] of Object.entries(files)) {
+    it(name, async () => {
+      await writeFile(at(name), content());
+      const table = lake.table(name.replaceAll(".", "_"));
+      await table.append({ file: at(name) });
+      const right = `SELECT count(*) AS n FROM ${table.name} WHERE sha256(id::BIGINT::VARCHAR) = v`;
+      expect(await lake.sql(right)).toEqual([{ n: 100_000n }]);
+    });
+  }
+});
+
+it("a stream whose pieces share one buffer is kept as it was", async () => {
+  const lines = ['{"id":1,"v":"a"}\n', '{"id":2,"v":"b"}\n', '{"id":3,"v":"c"}\n'];
+  async function* reusing(): AsyncIterable<Uint8Array> {
+    const buffer = Buffer.alloc(100);
+    for (const line of lines) yield buffer.subarray(0, buffer.write(line));
+  }
+  // Without a schema the stream is read twice.
+  await lake.table("reused").append(reusing());
+  expect(await lake.sql`SELECT id, v FROM reused ORDER BY id`).toEqual([
+    { id: 1n, v: "a" },
+    { id: 2n, v: "b" },
+    { id: 3n, v: "c" },
+  ]);
 });
 
 describe("what is no source is told what is one", () => {

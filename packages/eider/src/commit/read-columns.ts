@@ -124,7 +124,8 @@ async function arrowBytes(input: BytesInput, options: ReadOptions): Promise<Colu
   const hashed = async function* (): AsyncIterable<Uint8Array> {
     for await (const chunk of bytesOf(input, options, newCounters())) {
       hash.update(chunk);
-      yield chunk;
+      // Batches are made of the bytes themselves.
+      yield new Uint8Array(chunk);
     }
   };
   const { schema, batches } = await readArrowIPC(hashed());

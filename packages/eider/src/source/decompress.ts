@@ -24,7 +24,7 @@ export async function readHead(source: AsyncIterable<Uint8Array>, length: number
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of source) {
-    pieces.push(piece.slice());
+    pieces.push(new Uint8Array(piece));
     size += piece.byteLength;
     if (size >= length) break;
   }
@@ -42,7 +42,7 @@ async function peek(
   while (size < length) {
     const next = await iterator.next();
     if (next.done) break;
-    pieces.push(next.value.slice());
+    pieces.push(new Uint8Array(next.value));
     size += next.value.byteLength;
   }
   async function* rest(): AsyncIterable<Uint8Array> {
@@ -77,7 +77,8 @@ async function* through(
   format: "gzip" | "zstd",
   isTruncated: (code: string, message: string) => boolean,
 ): AsyncIterable<Uint8Array> {
-  const input = Readable.from(source, { objectMode: false });
+  // A stream asks for pieces ahead, so each needs memory of its own.
+  const input = Readable.from(owned(source), { objectMode: false });
   // An error of the source itself must surface as that error, not as a cut-off archive.
   input.once("error", (error) => decoder.destroy(error));
   try {
@@ -91,6 +92,10 @@ async function* through(
     input.destroy();
     decoder.destroy();
   }
+}
+
+async function* owned(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const piece of source) yield new Uint8Array(piece);
 }
 
 function truncated(format: string, cause: unknown): InvalidInputError {
@@ -119,7 +124,7 @@ async function* unzstd(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
   }
   const ready: Uint8Array[] = [];
   const decoder = new Decompress((piece) => {
-    if (piece.byteLength > 0) ready.push(piece.slice());
+    if (piece.byteLength > 0) ready.push(new Uint8Array(piece));
   });
   const push = (piece: Uint8Array, final: boolean): void => {
     try {
@@ -131,7 +136,7 @@ async function* unzstd(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
     }
   };
   for await (const piece of source) {
-    push(piece.slice(), false);
+    push(new Uint8Array(piece), false);
     yield* ready.splice(0);
   }
   push(new Uint8Array(0), true);

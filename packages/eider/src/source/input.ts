@@ -2,11 +2,11 @@
  * What `append` was given, reduced to one of three things that can be read more than once: bytes, rows, or Arrow data.
  */
 
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type ArrowLike, InvalidInputError, isArrowLike, NotFoundError } from "@eider/core";
 import type { Source } from "../options.js";
+import { filePieces } from "./file-pieces.js";
 import { interruptible } from "./interruptible.js";
 import { type Replayable, spoolBytes, spoolRows } from "./spool.js";
 
@@ -18,7 +18,7 @@ const BYTE_CHUNK = 1024 * 1024;
 export type Input =
   | {
       readonly kind: "bytes";
-      /** Still compressed, if it was. */
+      /** Still compressed, if it was. A piece is valid until the next one is asked for. */
       readonly bytes: Replayable<Uint8Array>;
       /** For the format and for messages; not a promise that such a file exists. */
       readonly name: string | undefined;
@@ -104,7 +104,7 @@ async function fileInput(file: string): Promise<Input> {
   }
   const open = async function* (): AsyncIterable<Uint8Array> {
     try {
-      yield* createReadStream(path, { highWaterMark: 1024 * 1024 });
+      yield* filePieces(path);
     } catch (cause) {
       throw fileError(path, cause);
     }

@@ -33,7 +33,8 @@ interface Codec<T> {
 const byteCodec: Codec<Uint8Array> = {
   memoryLimit: 16 * 1024 * 1024,
   weight: (piece) => piece.byteLength,
-  own: (piece) => piece.slice(),
+  // The `slice` of a Buffer would share its memory.
+  own: (piece) => new Uint8Array(piece),
   encode: (piece) => piece,
   async *decode(file, length) {
     for (let at = 0; at < length; ) {
