@@ -6,6 +6,6 @@ export * from "./encode/index";
 export { setPowers } from "./float";
 export { linesRead, readRows } from "./json";
 export { addSpelling, missed, missedKeyEnd, missedKeyStart } from "./keys";
-export { beginArena, heapBase, reach, resetArena } from "./memory";
-export { clear, complete, markNull, reserve } from "./node";
+export { arenaTop, beginArena, heapBase, reach, resetArena } from "./memory";
+export { clear, complete, markNull, reserve, wholeValidity } from "./node";
 export { wholeUtf8 } from "./utf8";

@@ -30,6 +30,11 @@ export function beginArena(address: usize): void {
   top = base;
 }
 
+/** The first free byte of the arena. */
+export function arenaTop(): usize {
+  return top;
+}
+
 /** Takes back all allocations. */
 export function resetArena(): void {
   top = base;

@@ -132,18 +132,21 @@ function startOf(node: usize, index: u32): u32 {
   return index === 0 ? 0 : load<u32>(load<usize>(node, OFFSETS) + <usize>index * 4);
 }
 
+/** Makes room for `needed` validity bits in all; the new ones are ones. */
+function growValidity(node: usize, needed: u32): void {
+  const current = load<u32>(node, VALIDITY_CAPACITY);
+  if (needed <= current) return;
+  const capacity = (larger(needed, current, load<u32>(node, EXPECTED)) + 7) & ~7;
+  const validity = moved(load<usize>(node, VALIDITY), current >>> 3, capacity >>> 3);
+  memory.fill(validity + (current >>> 3), 0xff, (capacity - current) >>> 3);
+  store<usize>(node, validity, VALIDITY);
+  store<u32>(node, capacity, VALIDITY_CAPACITY);
+}
+
 /** Clears the validity bits `[from, to)`. */
 function markNulls(node: usize, from: u32, to: u32): void {
-  const current = load<u32>(node, VALIDITY_CAPACITY);
-  let validity = load<usize>(node, VALIDITY);
-  if (to > current) {
-    const capacity = (larger(to, current, load<u32>(node, EXPECTED)) + 7) & ~7;
-    const old = validity;
-    validity = moved(old, current >>> 3, capacity >>> 3);
-    memory.fill(validity + (current >>> 3), 0xff, (capacity - current) >>> 3);
-    store<usize>(node, validity, VALIDITY);
-    store<u32>(node, capacity, VALIDITY_CAPACITY);
-  }
+  growValidity(node, to);
+  const validity = load<usize>(node, VALIDITY);
   let i = from;
   while (i < to) {
     const at = validity + (i >>> 3);
@@ -226,6 +229,14 @@ export function complete(node: usize): void {
     if (type === STRUCT) pad(child, load<u32>(node, LENGTH));
     complete(child);
   }
+}
+
+/** Gives each column below that has nulls a validity bit for each value, so that it can be read where it is. */
+export function wholeValidity(node: usize): void {
+  if (load<u32>(node, NULLS) > 0) growValidity(node, load<u32>(node, LENGTH));
+  const children = load<usize>(node, CHILDREN);
+  const count = load<u32>(node, COUNT);
+  for (let i: u32 = 0; i < count; i++) wholeValidity(load<usize>(children + <usize>i * 4));
 }
 
 /** Forgets all values, and that there were buffers: to be called with the arena's reset. */

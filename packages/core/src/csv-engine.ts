@@ -1,5 +1,6 @@
 /** CSV bytes → record batches by the WebAssembly engine. */
 
+import type { RecordBatch } from "./columns.js";
 import { csvDialect } from "./csv-dialect.js";
 import { CsvEngineRecords } from "./csv-engine-records.js";
 import { type CsvConsumer, CsvInput } from "./csv-input.js";
@@ -12,11 +13,15 @@ import type { Parser, TextParserOptions } from "./parser.js";
 
 /**
  * A parser of CSV with the rules and the results of `createCsvParser`; undefined on hosts where the engine cannot run.
+ * @param onBatch as in `createTextParser`
  */
-export function createCsvEngineParser(options: TextParserOptions): Parser<Uint8Array> | undefined {
+export function createCsvEngineParser(
+  options: TextParserOptions,
+  onBatch?: (batch: RecordBatch) => void,
+): Parser<Uint8Array> | undefined {
   csvDialect(options.csv ?? {}); // an engine that is acquired must find its parser
   const engine = acquireEngine();
-  return engine && new EngineParser(new CsvEngineText(options, engine));
+  return engine && new EngineParser(new CsvEngineText(options, engine), onBatch);
 }
 
 class CsvEngineText implements EngineText, CsvConsumer {

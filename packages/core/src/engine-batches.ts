@@ -2,7 +2,7 @@
 
 import type { RecordBatch } from "./columns.js";
 import { type Engine, releaseEngine } from "./engine.js";
-import { appendChildren, copyChildren, engineColumn, setLength } from "./engine-columns.js";
+import { appendChildren, copyChildren, engineColumn, LentBatch, setLength } from "./engine-columns.js";
 import { EnginePlan } from "./engine-plan.js";
 import type { Reject } from "./errors.js";
 import type { ParserOptions } from "./parser.js";
@@ -27,6 +27,7 @@ export class EngineBatches {
   /** Rows that TypeScript took, until they are moved behind those of the engine. It also keeps the rejects. */
   #slow: RowBatches | undefined;
   readonly #ready: RecordBatch[] = [];
+  #onBatch: ((batch: RecordBatch) => void) | undefined;
   #finishedRows = 0;
 
   constructor(options: ParserOptions, engine: Engine) {
@@ -49,6 +50,11 @@ export class EngineBatches {
       Math.min(this.batchRows, 0xffff_ffff),
       this.batchBytes,
     );
+  }
+
+  /** From now on batches are lent instead of copied, each valid until `onBatch` returns; {@link take} gives none. */
+  lend(onBatch: (batch: RecordBatch) => void): void {
+    this.#onBatch = onBatch;
   }
 
   /** Rows taken so far. */
@@ -92,7 +98,10 @@ export class EngineBatches {
     exports.complete(root.address);
     const length = this.#columnRows;
     if (length === 0) return;
-    this.#ready.push({ schema: this.#stored, length, columns: copyChildren(this.engine, root) });
+    if (this.#onBatch) {
+      exports.wholeValidity(root.address);
+      this.#onBatch(new LentBatch(this.engine, root, this.#stored, length));
+    } else this.#ready.push({ schema: this.#stored, length, columns: copyChildren(this.engine, root) });
     this.#finishedRows += length;
     exports.clear(root.address);
     exports.resetArena();

@@ -1,11 +1,11 @@
 /** Columns out of the engine's memory and into it. */
 
 import { bitmapBytes, isValid } from "./bitmap.js";
-import type { Column } from "./columns.js";
+import type { Column, ColumnValues, RecordBatch } from "./columns.js";
 import type { Engine } from "./engine.js";
 import { NODE, type PlanNode } from "./engine-plan.js";
 import { bytesOf, layoutOf, typedValues, valueBytes } from "./layout.js";
-import { storedType } from "./schema.js";
+import { type DataType, type Schema, storedType } from "./schema.js";
 
 /** A column in the engine's memory, valid until its arena is reset. Addresses in bytes; 0 for what it does not have. */
 export interface EngineColumn {
@@ -83,6 +83,79 @@ function copyColumn(engine: Engine, node: PlanNode): Column | undefined {
       return { ...column, children: copyChildren(engine, node) };
     default:
       return { ...column, offsets: copyOffsets(bytes, offsets, length), children: copyChildren(engine, node) };
+  }
+}
+
+/** A batch that lies in the engine's memory: lent, until the arena is reset. For who reads it there without a copy. */
+export class LentBatch implements RecordBatch {
+  readonly schema: Schema;
+  readonly length: number;
+  readonly columns: readonly Column[];
+  readonly engine: Engine;
+
+  /** @param node a struct whose columns are complete, with whole validity */
+  constructor(engine: Engine, node: PlanNode, schema: Schema, length: number) {
+    this.engine = engine;
+    this.schema = schema;
+    this.length = length;
+    this.columns = lentChildren(engine, node);
+  }
+}
+
+function lentChildren(engine: Engine, node: PlanNode): Column[] {
+  const columns: Column[] = [];
+  for (const child of node.children) {
+    const type = storedType(child.type);
+    if (type !== undefined) columns.push(new LentColumn(engine, child, type));
+  }
+  return columns;
+}
+
+/** Views are made when they are asked for: they are lost whenever the memory grows, addresses are not. */
+class LentColumn implements Column {
+  readonly type: DataType;
+  readonly length: number;
+  readonly nullCount: number;
+  readonly children: readonly Column[];
+  readonly #engine: Engine;
+  readonly #place: EngineColumn;
+
+  constructor(engine: Engine, node: PlanNode, type: DataType) {
+    this.#engine = engine;
+    this.#place = engineColumn(engine, node);
+    this.type = type;
+    this.length = this.#place.length;
+    this.nullCount = this.#place.nullCount;
+    this.children = lentChildren(engine, node);
+  }
+
+  get validity(): Uint8Array | undefined {
+    return this.nullCount === 0 ? undefined : this.#view(this.#place.validity, bitmapBytes(this.length));
+  }
+
+  get values(): ColumnValues | undefined {
+    const { values, end } = this.#place;
+    switch (layoutOf(this.type)) {
+      case "bits":
+        return this.#view(values, bitmapBytes(this.length));
+      case "fixed":
+        return typedValues(this.type, this.#view(values, this.length * valueBytes(this.type)));
+      case "bytes":
+        return this.#view(values, end);
+      default:
+        return undefined;
+    }
+  }
+
+  get offsets(): Int32Array | undefined {
+    const layout = layoutOf(this.type);
+    if (layout === "bits" || layout === "fixed" || layout === "struct") return undefined;
+    if (this.length === 0) return new Int32Array(1);
+    return new Int32Array(this.#engine.exports.memory.buffer, this.#place.offsets, this.length + 1);
+  }
+
+  #view(address: number, size: number): Uint8Array {
+    return new Uint8Array(this.#engine.exports.memory.buffer, address, size);
   }
 }
 

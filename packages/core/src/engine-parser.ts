@@ -22,9 +22,11 @@ export class EngineParser implements Parser<Uint8Array> {
   #final: { readonly rows: number; readonly ignoredFields: ReadonlyMap<string, number> } | undefined;
   #failure: unknown;
 
-  constructor(text: EngineText) {
+  /** @param onBatch as in `createTextParser` */
+  constructor(text: EngineText, onBatch?: (batch: RecordBatch) => void) {
     this.#text = text;
     this.#batches = text.batches;
+    if (onBatch) this.#batches.lend(onBatch);
   }
 
   push(input: Uint8Array): void {

@@ -10,6 +10,7 @@ interface EngineExports {
   setPowers(address: number): void;
   beginArena(address: number): void;
   resetArena(): void;
+  arenaTop(): number;
   configure(root: number, strict: boolean, batchRows: number, batchBytes: number): void;
   startBatch(): void;
   addBytes(size: number): number;
@@ -36,6 +37,7 @@ interface EngineExports {
   reserve(node: number, start: number, count: number, bytes: number): void;
   markNull(node: number, index: number): void;
   complete(node: number): void;
+  wholeValidity(node: number): void;
   clear(node: number): void;
   wholeUtf8(start: number, end: number): number;
 }

@@ -1,5 +1,6 @@
 /** JSON and NDJSON bytes → record batches by the WebAssembly engine. */
 
+import type { RecordBatch } from "./columns.js";
 import { acquireEngine, type Engine } from "./engine.js";
 import type { EngineBatches } from "./engine-batches.js";
 import { EngineParser, type EngineText } from "./engine-parser.js";
@@ -12,10 +13,14 @@ import { Utf8Reader } from "./text-encoding.js";
 /**
  * A parser of JSON and NDJSON with the rules and the results of `createJsonParser`; undefined on hosts where the engine
  * cannot run.
+ * @param onBatch as in `createTextParser`
  */
-export function createJsonEngineParser(options: TextParserOptions): Parser<Uint8Array> | undefined {
+export function createJsonEngineParser(
+  options: TextParserOptions,
+  onBatch?: (batch: RecordBatch) => void,
+): Parser<Uint8Array> | undefined {
   const engine = acquireEngine();
-  return engine && new EngineParser(new JsonEngineText(options, engine));
+  return engine && new EngineParser(new JsonEngineText(options, engine), onBatch);
 }
 
 class JsonEngineText implements EngineText {

@@ -1,6 +1,7 @@
 /** Record batches to a Parquet file, row group by row group. Format: apache/parquet-format 2.x with version 1 pages. */
 
 import type { RecordBatch } from "./columns.js";
+import { LentBatch } from "./engine-columns.js";
 import { SchemaError } from "./errors.js";
 import { ByteBuffer } from "./parquet-buffer.js";
 import { Encoding, MAGIC, PageType } from "./parquet-format.js";
@@ -90,14 +91,17 @@ export class ParquetEncoder {
     }
     const chunks: ColumnChunk[] = [];
     if (batch.length === 0) return { rows: 0, chunks };
-    EncodeMemory.use((memory) => {
-      fields.forEach((field, i) => {
-        walkLeaves(memory, field, batch.columns[i]!, batch.length, (entries) => {
-          const i = chunks.length;
-          chunks.push(this.#chunks.encode(memory, this.#leaves[i]!, entries, this.#pages[i]!));
+    EncodeMemory.use(
+      (memory) => {
+        fields.forEach((field, i) => {
+          walkLeaves(memory, field, batch.columns[i]!, batch.length, (entries) => {
+            const i = chunks.length;
+            chunks.push(this.#chunks.encode(memory, this.#leaves[i]!, entries, this.#pages[i]!));
+          });
         });
-      });
-    });
+      },
+      batch instanceof LentBatch ? batch.engine : undefined,
+    );
     return { rows: batch.length, chunks };
   }
 

@@ -3,7 +3,7 @@
  * column at a time, and pages come out. Addresses are numbers; 0 stands for an array that is not needed.
  */
 
-import { engineModule } from "./engine.js";
+import { type Engine, engineModule } from "./engine.js";
 import { LimitError } from "./errors.js";
 
 /** What `assembly/encode` exports; each is documented there. Numbers are addresses, counts and flags. */
@@ -157,7 +157,17 @@ export class EncodeMemory {
   #view: DataView<ArrayBuffer>;
   #top: number;
 
-  private constructor() {
+  /** @param start what lies below it stays as it is */
+  private constructor(loops: EncodeLoops, start: number) {
+    this.loops = loops;
+    this.#memory = loops.memory;
+    this.#result = loops.resultAddress();
+    this.#top = (start + 15) & ~15;
+    this.#bytes = new Uint8Array(this.#memory.buffer);
+    this.#view = new DataView(this.#memory.buffer);
+  }
+
+  static #own(): EncodeMemory {
     const module = engineModule();
     if (module === undefined) {
       throw new LimitError(
@@ -165,23 +175,21 @@ export class EncodeMemory {
         "Parquet needs WebAssembly with vectors: await parquetReady() first, or use a newer browser",
       );
     }
-    this.loops = new WebAssembly.Instance(module, { env: {} }).exports as unknown as EncodeLoops;
-    this.#memory = this.loops.memory;
-    this.#result = this.loops.resultAddress();
-    this.#top = (this.loops.heapBase() + 15) & ~15;
-    this.#bytes = new Uint8Array(this.#memory.buffer);
-    this.#view = new DataView(this.#memory.buffer);
+    const loops = new WebAssembly.Instance(module, { env: {} }).exports as unknown as EncodeLoops;
+    return new EncodeMemory(loops, loops.heapBase());
   }
 
   static #kept: EncodeMemory | undefined;
 
   /**
    * Runs `use` with memory that is all its own until it returns: it may not await.
+   * @param engine whose columns are read: the memory behind them is used, and they need not be copied
    * @throws LimitError `row_group_too_large`
    */
-  static use<T>(use: (memory: EncodeMemory) => T): T {
+  static use<T>(use: (memory: EncodeMemory) => T, engine?: Engine): T {
+    if (engine) return use(new EncodeMemory(engine.exports as unknown as EncodeLoops, engine.exports.arenaTop()));
     // Taken away while in use: a caller within the caller gets another.
-    const memory = EncodeMemory.#kept ?? new EncodeMemory();
+    const memory = EncodeMemory.#kept ?? EncodeMemory.#own();
     EncodeMemory.#kept = undefined;
     const mark = memory.mark();
     const result = use(memory);
@@ -210,8 +218,9 @@ export class EncodeMemory {
     return at;
   }
 
-  /** Takes memory for a buffer and copies it there. */
+  /** Where the bytes of a buffer are in this memory, to be read only: copied there unless they lie there already. */
   copyIn(source: ArrayBufferView, bytes: number = source.byteLength): number {
+    if (source.buffer === this.#memory.buffer && source.byteOffset > 0) return source.byteOffset;
     const at = this.take(bytes);
     this.#bytes.set(new Uint8Array(source.buffer, source.byteOffset, bytes), at);
     return at;

@@ -4,7 +4,7 @@ import { createCsvEngineParser } from "../src/csv-engine.js";
 import { createCsvParser } from "../src/csv-parser.js";
 import { type CsvOptions, type Parser, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
 import { batchRows } from "../src/values.js";
-import { inWords, type Outcome, outcome } from "./outcome.js";
+import { inWords, lentPages, type Outcome, outcome, pages } from "./outcome.js";
 import { schemaOf, utf8 } from "./text.js";
 
 function engineParser(options: TextParserOptions): Parser<Uint8Array> {
@@ -17,6 +17,7 @@ function engineParser(options: TextParserOptions): Parser<Uint8Array> {
 function compare(input: Uint8Array, options: TextParserOptions, cuts: readonly number[] = []): Outcome {
   const expected = outcome(createCsvParser(options), input, cuts);
   expect(inWords(outcome(engineParser(options), input, cuts))).toEqual(inWords(expected));
+  expect(lentPages(input, options, cuts)).toEqual(pages(expected.batches, options.schema));
   return expected;
 }
 

@@ -6,7 +6,7 @@ import { createJsonEngineParser } from "../src/json-engine.js";
 import { createJsonParser } from "../src/json-parser.js";
 import { SchemaMisfit, type TextParserOptions } from "../src/parser.js";
 import { batchRows } from "../src/values.js";
-import { inWords, type Outcome, outcome } from "./outcome.js";
+import { inWords, lentPages, type Outcome, outcome, pages } from "./outcome.js";
 import { schemaOf, utf8 } from "./text.js";
 
 /** Parses by both parsers and expects the same of them. */
@@ -15,6 +15,7 @@ function compare(input: Uint8Array, options: TextParserOptions, cuts: readonly n
   if (!engine) throw new Error("this host has no WebAssembly with vectors");
   const expected = outcome(createJsonParser(options), input, cuts);
   expect(inWords(outcome(engine, input, cuts))).toEqual(inWords(expected));
+  expect(lentPages(input, options, cuts)).toEqual(pages(expected.batches, options.schema));
   return expected;
 }
 
@@ -581,6 +582,15 @@ describe("the engine and TypeScript take turns", () => {
     const schema = schemaOf({ spelling: "int64", other: "string" });
     const { ignored } = compare(utf8(rows.join("\n")), { ...reject, unknownFields: "ignore", schema });
     expect(ignored).toMatchObject({ k17: 1, x3: 150 });
+  });
+
+  test("for nulls that are followed by none", () => {
+    const schema = schemaOf({ a: "int64", s: "string", b: "bool", l: "list<struct<x: int64>>" });
+    const full = (i: number) => `{"a":${i},"s":"${i}","b":${i % 2 === 0},"l":[{"x":${i}}]}`;
+    const input = utf8(["{}", '{"l":[{}]}', ...Array.from({ length: 1000 }, (_, i) => full(i))].join("\n"));
+    const { batches } = compare(input, { ...reject, schema });
+    expect(batches[0]!.columns.map(({ nullCount }) => nullCount)).toEqual([2, 2, 2, 1]);
+    compare(input, { ...reject, schema, batchRows: 200 });
   });
 
   test("over thousands of columns, most of which a row lacks", () => {

@@ -2,8 +2,10 @@
 
 import type { Column, RecordBatch } from "../src/columns.js";
 import { InvalidInputError, type Reject } from "../src/errors.js";
-import { type Parser, SchemaMisfit } from "../src/parser.js";
-import { formatType } from "../src/schema.js";
+import { ParquetEncoder } from "../src/parquet-encoder.js";
+import { type Parser, SchemaMisfit, type TextParserOptions } from "../src/parser.js";
+import { formatType, type Schema, storedSchema } from "../src/schema.js";
+import { createTextParser } from "../src/text-parser.js";
 
 /** All that a parser makes of its input. */
 export interface Outcome {
@@ -34,6 +36,25 @@ export function outcome(parser: Parser<Uint8Array>, input: Uint8Array, cuts: rea
   for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);
   const ignored = Object.fromEntries([...parser.ignoredFields].sort(([a], [b]) => (a < b ? -1 : 1)));
   return { batches, rejects: parser.rejects, ignored, rows: parser.rows, error };
+}
+
+/** The pages of each batch, encoded from where the parser has put it. */
+export function lentPages(input: Uint8Array, options: TextParserOptions, cuts: readonly number[]): string[] {
+  const lent: string[] = [];
+  const parser = createTextParser(options, (batch) => lent.push(...pages([batch], options.schema)));
+  if (outcome(parser, input, cuts).batches.length > 0) throw new Error("a batch that was lent was given once more");
+  return lent;
+}
+
+export function pages(batches: readonly RecordBatch[], schema: Schema): string[] {
+  const stored = storedSchema(schema);
+  if (stored.fields.length === 0) return batches.map(({ length }) => `${length} rows`);
+  const encoder = new ParquetEncoder(stored);
+  return batches.flatMap((batch) =>
+    encoder.encodeRowGroup(batch).chunks.map(({ parts, nullCount, valueCount }) => {
+      return `${nullCount} of ${valueCount} are null: ${Buffer.concat(parts).toString("hex")}`;
+    }),
+  );
 }
 
 /** An outcome as text that says all of it, to the bytes. */

@@ -7,14 +7,16 @@
 import {
   createTextParser,
   DEFAULT_MAX_REJECTS,
+  type EncodedRowGroup,
   type Parser,
+  parquetReady,
   type Reject,
   type TextParserOptions,
   tooManyRejects,
 } from "@eider/core";
 import type { BatchSink, Feed } from "../commit/pass.js";
 import { type Cutter, createCutter, frontBytes } from "./cutter.js";
-import type { RangeJob, RangeResult } from "./job.js";
+import { createEncodingParser, type RangeJob, type RangeResult } from "./job.js";
 import type { RangePool } from "./pool.js";
 
 /** Room for the row that ends a range. */
@@ -56,6 +58,8 @@ export class TextFeed implements Feed<Uint8Array> {
   #ranges = 0;
   readonly #free: Uint8Array<ArrayBuffer>[] = [];
   readonly #pending: Pending[] = [];
+  /** What a parser here has encoded, until it is in the sink. */
+  readonly #encoded: EncodedRowGroup[] = [];
   /** Of the ranges that are done. */
   #rows = 0;
   readonly #rejects: Reject[] = [];
@@ -84,7 +88,7 @@ export class TextFeed implements Feed<Uint8Array> {
     if (!this.#front) await this.#read(piece);
     else if (this.#bytes >= frontBytes(this.#options.text.format)) await this.#decide(piece, false);
     // The piece is the caller's, who may use its memory again.
-    else this.#front.push(piece.slice());
+    else this.#front.push(new Uint8Array(piece));
   }
 
   async end(): Promise<void> {
@@ -137,7 +141,9 @@ export class TextFeed implements Feed<Uint8Array> {
   /** Begins a range that is parsed here, once all before it are in the sink. */
   async #beginHere(text: TextParserOptions): Promise<Range> {
     while (this.#pending.length > 0) await this.#collect();
-    return { text, parser: createTextParser(text) };
+    if (this.#options.output === "batches") return { text, parser: createTextParser(text) };
+    await parquetReady();
+    return { text, parser: createEncodingParser(text, this.#encoded) };
   }
 
   async #take(bytes: Uint8Array): Promise<void> {
@@ -173,7 +179,9 @@ export class TextFeed implements Feed<Uint8Array> {
   }
 
   async #drain(parser: Parser<Uint8Array>): Promise<void> {
-    for (let batch = parser.take(); batch; batch = parser.take()) await this.#options.sink.add(batch);
+    const { sink } = this.#options;
+    for (let batch = parser.take(); batch; batch = parser.take()) await sink.add(batch);
+    for (const rowGroup of this.#encoded.splice(0)) await sink.addRowGroup(rowGroup);
   }
 
   /** Gives a range to a worker as soon as one has nothing else to do for this feed. */

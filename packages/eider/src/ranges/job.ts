@@ -5,6 +5,7 @@ import {
   createTextParser,
   type EncodedRowGroup,
   ParquetEncoder,
+  type Parser,
   type RecordBatch,
   type Reject,
   storedSchema,
@@ -33,20 +34,23 @@ export interface RangeResult {
  * @throws SchemaMisfit, InvalidInputError as the parser does
  */
 export function runRange({ text, output, bytes }: RangeJob): RangeResult {
-  const parser = createTextParser(text);
+  const batches: RecordBatch[] = [];
+  const rowGroups: EncodedRowGroup[] = [];
+  const parser = output === "batches" ? createTextParser(text) : createEncodingParser(text, rowGroups);
   parser.push(bytes);
   parser.end();
-  const batches: RecordBatch[] = [];
   for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);
   const { rows, rejects, ignoredFields } = parser;
-  if (output === "batches") return { rowGroups: [], batches, rows, rejects, ignoredFields };
-  const encoder = new ParquetEncoder(storedSchema(text.schema));
-  const rowGroups: EncodedRowGroup[] = [];
-  for (const batch of batches) {
+  return { rowGroups, batches, rows, rejects, ignoredFields };
+}
+
+/** A parser of which each batch becomes a row group, encoded where the parser has put it; needs `parquetReady`. */
+export function createEncodingParser(text: TextParserOptions, rowGroups: EncodedRowGroup[]): Parser<Uint8Array> {
+  let encoder: ParquetEncoder | undefined;
+  return createTextParser(text, (batch) => {
+    encoder ??= new ParquetEncoder(storedSchema(text.schema));
     rowGroups.push(encoder.encodeRowGroup(batch));
-    free(buffersOf(batch));
-  }
-  return { rowGroups, batches: [], rows, rejects, ignoredFields };
+  });
 }
 
 /** The result with each row group in one buffer, and the buffers that can be handed over with it. */
@@ -82,14 +86,4 @@ function addBuffers({ values, offsets, validity, children }: Column, buffers: Se
     if (view && view.byteLength > 0 && view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
   }
   for (const child of children) addBuffers(child, buffers);
-}
-
-/**
- * Gives memory back at once: a port that is closed drops what is handed over to it. The garbage collector, which sees
- * only the small objects in front of the buffers, would let a worker hold 30 MB more, and take time over it.
- */
-function free(buffers: Iterable<ArrayBuffer>): void {
-  const { port1 } = new MessageChannel();
-  port1.close();
-  port1.postMessage(undefined, [...buffers]);
 }
