@@ -60,7 +60,7 @@ export interface ErrorContext {
 }
 
 /** Databases of sessions, which the user knows nothing of; see `session.ts`. */
-const SESSION_DATABASE = /"?_eider_\d+(_at_\d+)?"?\./g;
+const SESSION_DATABASE = /"?_eider_(?:\d+|alone)(_at_\d+)?"?\./g;
 
 /** As for ``sql`SELECT * FROM ${name}` ``. */
 const PARAMETER_IN_PLACE = /^syntax error at or near "(\$\w+|\?)"$/;

@@ -19,6 +19,7 @@ import type { Session, SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
 import { quoteName } from "./sql-tokens.js";
 import type { Parameter, Statement, TimeTravel } from "./statement.js";
+import { namedSystemTables, systemTable } from "./system-tables.js";
 import { tableSql } from "./table-sql.js";
 import { TextEdits } from "./text-edits.js";
 
@@ -92,6 +93,10 @@ export class Planner implements AsyncDisposable {
       return resolved.map((table) => table.view);
     };
     const views = await resolve(main, snapshot);
+    const system = namedSystemTables(statement.names);
+    const of = { catalog: this.#catalog, tables: all, snapshot };
+    views.push(...(await Promise.all(system.map((name) => systemTable(name, of)))));
+    if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
     const others = new Map<number, readonly TableView[]>();
     for (const [then, of] of tables.others) others.set(then, await resolve(of, then, then));
     return {
@@ -137,9 +142,10 @@ export class Planner implements AsyncDisposable {
     if (![main, ...others.values()].flat().some((table) => table.files > 1)) return undefined;
     const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
     const key = (of: readonly TableInfo[]): string => of.map((t) => `${t.id}:${t.schemaVersion}`).join();
+    const system = namedSystemTables(statement.names);
     const tables: SessionPlan = {
-      key: [key(main), ...[...others].map(([then, of]) => `${then}@${key(of)}`)].join(";"),
-      main: main.map(empty),
+      key: [key(main), ...[...others].map(([then, of]) => `${then}@${key(of)}`), system.join()].join(";"),
+      main: [...main.map(empty), ...(await Promise.all(system.map((name) => systemTable(name))))],
       others: new Map([...others].map(([then, of]) => [then, of.map(empty)])),
     };
     return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));

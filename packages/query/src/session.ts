@@ -21,6 +21,8 @@ export interface TableView {
   readonly sql: string;
   /** Whether its rows are copied, as a table of the session. Default: a view. */
   readonly copied?: boolean;
+  /** Whether it is a system table, in the namespace `eider`. */
+  readonly system?: boolean;
 }
 
 /** What a session shows: the tables of the query's own snapshot, and of those that `AT` names. */
@@ -34,8 +36,8 @@ export interface SessionPlan {
 /** Prefix of the sessions' databases: nothing of a user's is likely to be called so. */
 const PREFIX = "_eider";
 
-/** A namespace cannot be called so: see `parseTableName`. */
-const ALONE = "eider";
+/** A namespace cannot be called so, as DuckDB says `a.b` is ambiguous when `a` is both a database and a namespace. */
+const ALONE = "_eider_alone";
 
 let lastNumber = 0;
 
@@ -61,7 +63,6 @@ export class Session {
     this.connection = connection;
     this.key = plan.key;
     this.#instance = instance;
-    // DuckDB calls `a.b` ambiguous when `a` is both a database and a namespace.
     const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
     this.database = prefix;
     this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
@@ -96,7 +97,7 @@ export class Session {
     await this.run(`ATTACH ':memory:' AS ${database}`);
     const namespaces = new Set<string>();
     for (const view of views) {
-      const { namespace, name } = parseTableName(view.name);
+      const { namespace, name } = view.system ? { namespace: "eider", name: view.name } : parseTableName(view.name);
       const schema = `${database}.${quoteName(namespace ?? "main")}`;
       if (namespace !== undefined && !namespaces.has(namespace.toLowerCase())) {
         namespaces.add(namespace.toLowerCase());
