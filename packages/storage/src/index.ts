@@ -1,5 +1,8 @@
 export type { RetryClock, RetryNotice, RetryOptions } from "./backoff.js";
 export { type ByteRange, readBody, resolveRange } from "./body.js";
+export type { LocalCopies, LocalizeOptions, LocalObject } from "./cache-copies.js";
+export type { ExpectedObject } from "./cache-fetch.js";
+export { type CacheStats, CacheStore, type CacheStoreOptions } from "./cache-store.js";
 export { assertOneCondition } from "./conditions.js";
 export { CountingStore, type StoreCounts } from "./counting-store.js";
 export { type Fault, type FaultRule, type FaultScript, FaultStore, type StoreCall } from "./fault-store.js";

@@ -5,6 +5,7 @@ import { StoreError } from "@eider/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { conformanceChecks, formatReport, runCheck, runConformance } from "../src/conformance.js";
 import {
+  CacheStore,
   CountingStore,
   FaultStore,
   FileStore,
@@ -47,6 +48,16 @@ const sound: Readonly<Record<string, () => ObjectStore>> = {
     const clock = { now: Date.now, sleep: async () => undefined };
     return new RetryStore(new Flaky(new MemoryStore(), { before }), { clock });
   },
+  "CacheStore, of blocks": () =>
+    new CacheStore(new MemoryStore(), {
+      dir: nextFolder(),
+      maxBytes: 100_000_000,
+      cacheable: () => true,
+      wholeBytes: 50_000,
+      blockBytes: 7000,
+    }),
+  "CacheStore that is too small": () =>
+    new CacheStore(new MemoryStore(), { dir: nextFolder(), maxBytes: 20_000, cacheable: () => true }),
   "CountingStore and FaultStore": () => new CountingStore(new FaultStore(new MemoryStore(), {})),
 };
 

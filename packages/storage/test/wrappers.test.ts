@@ -1,7 +1,9 @@
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { StoreError } from "@eider/core";
 import { describe, expect, test } from "vitest";
 import {
+  CacheStore,
   CountingStore,
   type FaultRule,
   FaultStore,
@@ -33,6 +35,7 @@ describe("every wrapper", () => {
     (inner) => new CountingStore(inner),
     (inner) => new FaultStore(inner, {}),
     (inner) => new RetryStore(inner),
+    (inner) => new CacheStore(inner, { dir: join(tmpdir(), "eider-unused"), maxBytes: 1, cacheable: () => true }),
   ];
 
   test("forwards capabilities, and localPath and serverTime only where there are any", () => {
