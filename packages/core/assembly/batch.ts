@@ -39,6 +39,15 @@ export function endRow(rows: u32, size: usize): void {
   full = rows >= batchRows || bytes >= batchBytes;
 }
 
+/** Of a batch, before what is in it tells how much more there will be. */
+const SAMPLE: f64 = 1.0 / 64;
+
+/** How many times as much the batch, with `rows` so far, may hold in the end; 0 while that is not known. */
+export function outlook(rows: u32): f64 {
+  const share = max(bytes / batchBytes, <f64>rows / <f64>batchRows);
+  return share < SAMPLE ? 0 : 1 / share;
+}
+
 /** Begins another batch. */
 export function startBatch(): void {
   batch++;

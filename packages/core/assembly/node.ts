@@ -6,6 +6,7 @@
  * its next value or when the batch ends. So a key that a row does not have costs nothing.
  */
 
+import { outlook, root } from "./batch";
 import { allocate } from "./memory";
 
 /** Types, as in `engine-plan.ts`. */
@@ -81,8 +82,13 @@ export function isBytes(type: u32): bool {
   return type >= STRING && type <= BINARY;
 }
 
+/**
+ * The next size of a buffer. What it is moved from is lost until the arena is reset, so as soon as a part of the batch is
+ * there, it gets the size that the whole will need.
+ */
 function larger(needed: u32, current: u32, expected: u32): u32 {
-  return max(max(needed, current * 2), max(expected, MIN_CAPACITY));
+  const foreseen = <u32>min<f64>(<f64>needed * outlook(load<u32>(root, LENGTH)) * 1.0625, <f64>MAX_BYTES / 64);
+  return max(max(needed, current * 2), max(max(expected, foreseen), MIN_CAPACITY));
 }
 
 /** A copy with more room of the `used` bytes at `old`. */

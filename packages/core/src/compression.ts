@@ -10,17 +10,23 @@ import type { EncodeMemory } from "./parquet-memory.js";
 /** How Parquet pages may be compressed. `lz4raw` is `LZ4_RAW` of `parquet.thrift`. */
 export type Compression = "uncompressed" | "snappy" | "gzip" | "brotli" | "zstd" | "lz4raw";
 
+/** Bytes in the encoder's memory, which are its caller's until that is released. */
+export interface Compressed {
+  readonly at: number;
+  readonly length: number;
+}
+
 export interface Codec {
   /** Number in `parquet.thrift`. */
   readonly id: number;
-  /** Compresses bytes of the encoder's memory into an array of its own. */
-  compress(memory: EncodeMemory, at: number, length: number): Uint8Array;
+  /** Compresses bytes of the encoder's memory into other memory that it takes. */
+  compress(memory: EncodeMemory, at: number, length: number): Compressed;
 }
 
 /** What a codec that is not our own is made of. */
 type CompressBytes = (bytes: Uint8Array, level: number) => Uint8Array;
 
-export const UNCOMPRESSED: Codec = { id: 0, compress: (memory, at, length) => memory.bytes(at, length) };
+export const UNCOMPRESSED: Codec = { id: 0, compress: (_memory, at, length) => ({ at, length }) };
 
 /** Numbers in `parquet.thrift`, and the levels that there are; the first one is the default. */
 const CODECS: Readonly<
@@ -124,26 +130,38 @@ export function compressionCodec(name: Compression, level?: number): Codec {
       `${name} is not loaded yet: await parquetReady({ compression: ${JSON.stringify(name)}, … }) first`,
     );
   }
-  return { id, compress: (memory, at, length) => compress(memory.view(at, length), chosen) };
+  return {
+    id,
+    compress(memory, at, length) {
+      const bytes = compress(memory.view(at, length), chosen);
+      return { at: memory.copyIn(bytes), length: bytes.length };
+    },
+  };
 }
 
 type Loop = (out: number, from: number, size: number, scratch: number) => number;
 
-function compressZstd(memory: EncodeMemory, at: number, length: number): Uint8Array {
+function compressZstd(memory: EncodeMemory, at: number, length: number): Compressed {
   const { zstd, zstdRoom, zstdScratch } = memory.loops;
   return run(memory, zstd, at, length, zstdRoom(length), zstdScratch());
 }
 
-function compressLz(memory: EncodeMemory, loop: Loop, at: number, length: number): Uint8Array {
+function compressLz(memory: EncodeMemory, loop: Loop, at: number, length: number): Compressed {
   const { lzRoom, lzScratch } = memory.loops;
   return run(memory, loop, at, length, lzRoom(length), lzScratch());
 }
 
-function run(memory: EncodeMemory, loop: Loop, at: number, length: number, room: number, scratchBytes: number) {
-  const mark = memory.mark();
-  const scratch = memory.take(scratchBytes);
+function run(
+  memory: EncodeMemory,
+  loop: Loop,
+  at: number,
+  length: number,
+  room: number,
+  scratchBytes: number,
+): Compressed {
   const out = memory.take(room);
-  const compressed = memory.bytes(out, loop(out, at, length, scratch) - out);
+  const mark = memory.mark();
+  const end = loop(out, at, length, memory.take(scratchBytes));
   memory.release(mark);
-  return compressed;
+  return { at: out, length: end - out };
 }

@@ -119,6 +119,11 @@ export function releaseEngine(engine: Engine): void {
   if (idle.length < MAX_IDLE && engine.exports.memory.buffer.byteLength <= MAX_IDLE_BYTES) idle.push(engine);
 }
 
+/** Lets go of the engines that wait for their next parser, and of their memory. */
+export function releaseEngines(): void {
+  idle.length = 0;
+}
+
 /** One instance: its functions, and its memory below the arena. */
 export class Engine {
   readonly exports: EngineExports;

@@ -8,7 +8,7 @@ export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./column
 export { type Compression, parquetReady } from "./compression.js";
 export { type DelimiterCandidate, type DelimiterGuess, detectDelimiter } from "./csv-dialect.js";
 export { type CsvHead, readCsvHead } from "./csv-input.js";
-export { engineReady } from "./engine.js";
+export { engineReady, releaseEngines } from "./engine.js";
 export * from "./errors.js";
 export { type EncodedEvents, type EventsOptions, encodeEvents } from "./events.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";

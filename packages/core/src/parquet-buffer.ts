@@ -53,11 +53,6 @@ export class ByteBuffer {
   view(): Uint8Array<ArrayBuffer> {
     return this.bytes.subarray(0, this.length);
   }
-
-  /** A copy of what was written. */
-  copy(): Uint8Array<ArrayBuffer> {
-    return this.bytes.slice(0, this.length);
-  }
 }
 
 /** Stores 32 bits, little-endian. */

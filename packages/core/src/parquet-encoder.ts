@@ -8,6 +8,7 @@ import { Encoding, MAGIC, PageType } from "./parquet-format.js";
 import { walkLeaves } from "./parquet-levels.js";
 import { EncodeMemory } from "./parquet-memory.js";
 import { type PageOptions, type ParquetOptions, pageOptions } from "./parquet-options.js";
+import { joinParts, OutputBytes } from "./parquet-output.js";
 import { ChunkEncoder, type ColumnChunk } from "./parquet-pages.js";
 import { type ParquetLeaf, parquetLeaves, writeSchema } from "./parquet-schema.js";
 import { ColumnAccount, plainBound, writeColumnIndex, writeOffsetIndex } from "./parquet-statistics.js";
@@ -90,13 +91,14 @@ export class ParquetEncoder {
       throw new SchemaError("batch_mismatch", `the batch has ${batch.columns.length} columns, not ${fields.length}`);
     }
     const chunks: ColumnChunk[] = [];
+    const output = new OutputBytes();
     if (batch.length === 0) return { rows: 0, chunks };
     EncodeMemory.use(
       (memory) => {
         fields.forEach((field, i) => {
           walkLeaves(memory, field, batch.columns[i]!, batch.length, (entries) => {
             const i = chunks.length;
-            chunks.push(this.#chunks.encode(memory, this.#leaves[i]!, entries, this.#pages[i]!));
+            chunks.push(this.#chunks.encode(memory, this.#leaves[i]!, entries, this.#pages[i]!, output));
           });
         });
       },
@@ -120,7 +122,7 @@ export class ParquetEncoder {
     });
     this.#rowGroups.push({ rows: group.rows, chunks });
     this.#rows += group.rows;
-    return parts;
+    return joinParts(parts);
   }
 
   /** The page indexes and the footer. The file is complete. */

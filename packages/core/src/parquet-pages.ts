@@ -1,6 +1,6 @@
 /** One column chunk: its values cut into pages, encoded, compressed, with the statistics of each page. */
 
-import { type Codec, UNCOMPRESSED } from "./compression.js";
+import { type Codec, type Compressed, UNCOMPRESSED } from "./compression.js";
 import { ByteBuffer } from "./parquet-buffer.js";
 import { BytesValues } from "./parquet-bytes.js";
 import type { Dictionary } from "./parquet-dictionary.js";
@@ -9,6 +9,7 @@ import { cutPages, type LeafEntries } from "./parquet-levels.js";
 import type { EncodeMemory } from "./parquet-memory.js";
 import { BoolValues, NumberValues } from "./parquet-numbers.js";
 import type { PageOptions } from "./parquet-options.js";
+import type { OutputBytes } from "./parquet-output.js";
 import type { ParquetLeaf } from "./parquet-schema.js";
 import { ThriftWriter } from "./parquet-thrift.js";
 import { encodedBytes, type LeafValues } from "./parquet-values.js";
@@ -53,35 +54,44 @@ const DICTIONARY_MIN_BYTES = 128;
 export class ChunkEncoder {
   readonly #header = new ThriftWriter(new ByteBuffer(128));
 
-  encode(memory: EncodeMemory, leaf: ParquetLeaf, entries: LeafEntries, options: PageOptions): ColumnChunk {
+  encode(
+    memory: EncodeMemory,
+    leaf: ParquetLeaf,
+    entries: LeafEntries,
+    options: PageOptions,
+    output: OutputBytes,
+  ): ColumnChunk {
     const values = packValues(memory, leaf, entries);
     const { encoding, dictionary } = choose(memory, values, options);
     const cuts = cutPages(memory, leaf, entries, values, options.pageRows, PAGE_BYTES);
     const pages = new PageBodies(memory, leaf, entries, values, encoding, dictionary);
-    const chunk = new ChunkBuilder(this.#header);
+    const chunk = new ChunkBuilder(this.#header, output);
     let { codec } = options;
     for (let page = 0; page + 1 < cuts.entries.length; page++) {
       const mark = memory.mark();
       const start = cuts.values[page]!;
       const end = cuts.values[page + 1]!;
       const body = pages.data(cuts.entries[page]!, cuts.entries[page + 1]!, start, end);
-      let compressed = codec.compress(memory, body.at, body.length);
+      let compressed: Compressed = codec.compress(memory, body.at, body.length);
       if (page === 0) {
         // The codec is one for all pages of a chunk: left out where it does not shrink the first ones.
         const first = dictionary === undefined ? undefined : pages.dictionary(dictionary);
-        let packed = first && codec.compress(memory, first.at, first.length);
+        let packed: Compressed | undefined = first && codec.compress(memory, first.at, first.length);
         const size = compressed.length + (packed?.length ?? 0);
         if (codec !== UNCOMPRESSED && size >= body.length + (first?.length ?? 0)) {
           codec = UNCOMPRESSED;
-          compressed = memory.bytes(body.at, body.length);
-          packed = first && memory.bytes(first.at, first.length);
+          compressed = body;
+          packed = first;
         }
-        if (first !== undefined && packed !== undefined) chunk.addDictionary(dictionary!.size, first.length, packed);
+        if (first !== undefined && packed !== undefined) {
+          chunk.addDictionary(dictionary!.size, first.length, memory.view(packed.at, packed.length));
+        }
       }
       const bounds = truncateBounds(leaf.field.type, values.bounds(start, end, dictionary), options.truncateBytes);
       const count = cuts.entries[page + 1]! - cuts.entries[page]!;
       const nulls = count - (end - start);
-      chunk.addData(body.encoding, count, nulls, cuts.rows[page]!, bounds, body.length, compressed);
+      const bytes = memory.view(compressed.at, compressed.length);
+      chunk.addData(body.encoding, count, nulls, cuts.rows[page]!, bounds, body.length, bytes);
       memory.release(mark);
     }
     return chunk.finish(leaf, codec.id);
@@ -122,8 +132,7 @@ function splitPays(memory: EncodeMemory, values: LeafValues, codec: Codec): bool
   const end = Math.min(values.count, SPLIT_SAMPLE);
   const at = memory.take(encodedBytes(end, values.plainBytes(0, end)));
   const size = (encoding: Encoding): number => {
-    const length = values.write(at, encoding, 0, end) - at;
-    return codec.compress(memory, at, length).length;
+    return codec.compress(memory, at, values.write(at, encoding, 0, end) - at).length;
   };
   const pays = size(Encoding.byteStreamSplit) < 0.875 * size(Encoding.plain);
   memory.release(mark);
@@ -232,7 +241,7 @@ class ChunkBuilder {
   readonly #header: ThriftWriter;
   readonly #encodings = new Map<Encoding, number>();
   readonly #pages: PageRecord[] = [];
-  readonly #parts: Uint8Array[] = [];
+  readonly #output: OutputBytes;
   #valueCount = 0;
   #nullCount = 0;
   #uncompressed = 0;
@@ -240,8 +249,9 @@ class ChunkBuilder {
   #dictionaryBytes = 0;
   #bounds: Bounds = NO_BOUNDS;
 
-  constructor(header: ThriftWriter) {
+  constructor(header: ThriftWriter, output: OutputBytes) {
     this.#header = header;
+    this.#output = output;
   }
 
   addDictionary(size: number, uncompressed: number, body: Uint8Array): void {
@@ -289,7 +299,7 @@ class ChunkBuilder {
       dictionaryBytes: this.#dictionaryBytes,
       bounds: this.#bounds,
       pages: this.#pages,
-      parts: this.#parts,
+      parts: this.#output.take(),
     };
   }
 
@@ -306,8 +316,9 @@ class ChunkBuilder {
   /** Ends the header and takes the page; returns its bytes. */
   #add(uncompressed: number, body: Uint8Array): number {
     this.#header.end();
-    const header = this.#header.out.copy();
-    this.#parts.push(header, body);
+    const header = this.#header.out.view();
+    this.#output.append(header);
+    this.#output.append(body);
     this.#uncompressed += header.length + uncompressed;
     this.#compressed += header.length + body.length;
     return header.length + body.length;

@@ -19,7 +19,10 @@ beforeAll(async () => {
 
 function compress(name: Compression, bytes: Uint8Array): Uint8Array {
   const codec = compressionCodec(name);
-  return EncodeMemory.use((memory) => codec.compress(memory, memory.copyIn(bytes), bytes.length));
+  return EncodeMemory.use((memory) => {
+    const { at, length } = codec.compress(memory, memory.copyIn(bytes), bytes.length);
+    return memory.bytes(at, length);
+  });
 }
 
 const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;

@@ -3,7 +3,7 @@
 import { parentPort } from "node:worker_threads";
 import { engineReady, parquetReady } from "@eider/core";
 import { packFailure } from "./ranges/failure.js";
-import { type RangeJob, runRange, transferable } from "./ranges/job.js";
+import { buffersOfResult, type RangeJob, runRange } from "./ranges/job.js";
 import type { WorkerAnswer } from "./ranges/pool.js";
 
 /** Waits for the modules, then answers each job; the job's own bytes go back with the answer, to be used again. */
@@ -13,8 +13,8 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
   port.on("message", (job: RangeJob) => {
     const { buffer } = job.bytes;
     try {
-      const { result, buffers } = transferable(runRange(job));
-      post({ kind: "result", result, buffer }, [...buffers, buffer]);
+      const result = runRange(job);
+      post({ kind: "result", result, buffer }, [...buffersOfResult(result), buffer]);
     } catch (error) {
       post({ kind: "failure", failure: packFailure(error), buffer }, [buffer]);
     }

@@ -11,6 +11,7 @@ import {
   type Parser,
   parquetReady,
   type Reject,
+  releaseEngines,
   type TextParserOptions,
   tooManyRejects,
 } from "@eider/core";
@@ -126,8 +127,11 @@ export class TextFeed implements Feed<Uint8Array> {
     this.#ranges++;
     const { text, pool } = this.#options;
     const { part, csv } = this.#cutter ?? {};
-    const own = part ? { ...text, ...(csv && { csv }), part } : text;
+    // A range is a batch: its parser can foresee what its columns will need.
+    const own = { ...text, batchBytes: pool.limits.bytes, ...(part && csv && { csv }), ...(part && { part }) };
     if (!this.#usesWorkers()) return this.#beginHere(own);
+    // What has parsed the ranges before is needed no more.
+    releaseEngines();
     const buffer = this.#free.pop() ?? new Uint8Array(pool.limits.bytes + ROW_BYTES);
     return { text: own, parser: undefined, buffer, length: 0 };
   }

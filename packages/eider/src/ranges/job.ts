@@ -53,37 +53,20 @@ export function createEncodingParser(text: TextParserOptions, rowGroups: Encoded
   });
 }
 
-/** The result with each row group in one buffer, and the buffers that can be handed over with it. */
-export function transferable(result: RangeResult): { readonly result: RangeResult; readonly buffers: ArrayBuffer[] } {
+/** The buffers that can be handed over with a result. */
+export function buffersOfResult({ rowGroups, batches }: RangeResult): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
-  const rowGroups = result.rowGroups.map((group) => {
-    const size = group.chunks.reduce((sum, { compressedBytes }) => sum + compressedBytes, 0);
-    const bytes = new Uint8Array(size);
-    buffers.add(bytes.buffer);
-    let at = 0;
-    const chunks = group.chunks.map((chunk) => {
-      const start = at;
-      for (const part of chunk.parts) {
-        bytes.set(part, at);
-        at += part.length;
-      }
-      return { ...chunk, parts: [bytes.subarray(start, at)] };
-    });
-    return { ...group, chunks };
-  });
-  for (const batch of result.batches) for (const buffer of buffersOf(batch)) buffers.add(buffer);
-  return { result: { ...result, rowGroups }, buffers: [...buffers] };
-}
-
-function buffersOf(batch: RecordBatch): Set<ArrayBuffer> {
-  const buffers = new Set<ArrayBuffer>();
-  for (const column of batch.columns) addBuffers(column, buffers);
-  return buffers;
+  for (const { chunks } of rowGroups)
+    for (const { parts } of chunks) for (const part of parts) addBuffer(part, buffers);
+  for (const batch of batches) for (const column of batch.columns) addBuffers(column, buffers);
+  return [...buffers];
 }
 
 function addBuffers({ values, offsets, validity, children }: Column, buffers: Set<ArrayBuffer>): void {
-  for (const view of [values, offsets, validity]) {
-    if (view && view.byteLength > 0 && view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
-  }
+  for (const view of [values, offsets, validity]) if (view && view.byteLength > 0) addBuffer(view, buffers);
   for (const child of children) addBuffers(child, buffers);
+}
+
+function addBuffer({ buffer }: ArrayBufferView, buffers: Set<ArrayBuffer>): void {
+  if (buffer instanceof ArrayBuffer) buffers.add(buffer);
 }
