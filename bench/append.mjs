@@ -12,7 +12,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { Lake } from "eider";
-import { EVENT_DUCKDB_TYPES, EVENT_TYPES, makeEvents } from "./events.mjs";
+import {
+  EVENT_DUCKDB_TYPES,
+  EVENT_TYPES,
+  FLAT_EVENT_DUCKDB_TYPES,
+  FLAT_EVENT_TYPES,
+  makeEvents,
+  toCsv,
+} from "./events.mjs";
 
 const { values: args } = parseArgs({
   options: {
@@ -25,26 +32,20 @@ const rows = args.fast ? 2000 : Number(args.rows);
 const rounds = args.fast ? 1 : Number(args.rounds);
 const THREADS = [1, 2];
 
-/** CSV has no structs and no lists. */
-const { props: _, ...flat } = EVENT_TYPES;
-const CSV_TYPES = { ...flat, plan: "string", n: "int64" };
-const CSV_DUCKDB_TYPES = `{event_id: 'VARCHAR', user_id: 'BIGINT', ts: 'TIMESTAMPTZ', event_type: 'VARCHAR',
-  url: 'VARCHAR', amount: 'DOUBLE', ok: 'BOOLEAN', session: 'VARCHAR', plan: 'VARCHAR', n: 'BIGINT'}`;
-
 const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
 try {
   const ndjson = join(folder, "events.ndjson");
   const csv = join(folder, "events.csv");
   const text = makeEvents(rows);
   writeFileSync(ndjson, text);
-  writeFileSync(csv, toCsv(text));
+  writeFileSync(csv, toCsv(makeEvents(rows, { flat: true })));
   await bench(
     "NDJSON",
     ndjson,
     EVENT_TYPES,
     `read_json('${ndjson}', format='newline_delimited', columns=${EVENT_DUCKDB_TYPES})`,
   );
-  await bench("CSV", csv, CSV_TYPES, `read_csv('${csv}', header=true, columns=${CSV_DUCKDB_TYPES})`);
+  await bench("CSV", csv, FLAT_EVENT_TYPES, `read_csv('${csv}', header=true, columns=${FLAT_EVENT_DUCKDB_TYPES})`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -102,21 +103,6 @@ async function copy(connection, reader) {
     `COPY (FROM ${reader}) TO '${join(folder, "duckdb.parquet")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)`,
   );
   return result.rowsChanged;
-}
-
-function toCsv(text) {
-  const cell = (value) => {
-    if (value === undefined || value === null) return "";
-    return typeof value === "string" && /[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
-  };
-  const names = Object.keys(CSV_TYPES);
-  const lines = [names.join(",")];
-  for (const line of text.trimEnd().split("\n")) {
-    const event = JSON.parse(line);
-    const values = { ...event, plan: event.props.plan, n: event.props.n };
-    lines.push(names.map((name) => cell(values[name])).join(","));
-  }
-  return `${lines.join("\n")}\n`;
 }
 
 function median(values) {

@@ -21,6 +21,14 @@ export const EVENT_DUCKDB_TYPES = `{event_id: 'VARCHAR', user_id: 'BIGINT', ts: 
   url: 'VARCHAR', amount: 'DOUBLE', ok: 'BOOLEAN', session: 'VARCHAR',
   props: 'STRUCT(plan VARCHAR, n BIGINT, tags VARCHAR[])'}`;
 
+/** The columns of the same events as CSV, which has no structs and no lists. */
+const { props: _, ...simple } = EVENT_TYPES;
+export const FLAT_EVENT_TYPES = { ...simple, plan: "string", n: "int64" };
+
+/** The same for DuckDB's `read_csv`. */
+export const FLAT_EVENT_DUCKDB_TYPES = `{event_id: 'VARCHAR', user_id: 'BIGINT', ts: 'TIMESTAMPTZ', event_type: 'VARCHAR',
+  url: 'VARCHAR', amount: 'DOUBLE', ok: 'BOOLEAN', session: 'VARCHAR', plan: 'VARCHAR', n: 'BIGINT'}`;
+
 /** Numbers in [0, 1) from a seed: splitmix32. */
 function generator(seed) {
   let state = seed;
@@ -36,8 +44,9 @@ function generator(seed) {
  * Events as NDJSON.
  * @param shuffled share of the rows whose keys are in random order
  * @param spaces whether there is a space behind colons and commas, as Python writes them
+ * @param flat whether they are those of {@link FLAT_EVENT_TYPES}
  */
-export function makeEvents(count, { shuffled = 0.02, spaces = false, seed = 42 } = {}) {
+export function makeEvents(count, { shuffled = 0.02, spaces = false, flat = false, seed = 42 } = {}) {
   const random = generator(seed);
   const below = (n) => Math.floor(random() * n);
   const hex = () =>
@@ -63,7 +72,25 @@ export function makeEvents(count, { shuffled = 0.02, spaces = false, seed = 42 }
         tags: Array.from({ length: below(4) }, () => `tag${below(30)}`),
       },
     };
-    lines.push(written(random() < shuffled ? shuffle(event, below) : event, spaces));
+    if (flat) {
+      const { props, ...rest } = event;
+      lines.push(written({ ...rest, plan: props.plan, n: props.n }, spaces));
+    } else lines.push(written(random() < shuffled ? shuffle(event, below) : event, spaces));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Flat events of {@link makeEvents} as CSV. */
+export function toCsv(text) {
+  const cell = (value) => {
+    if (value === undefined || value === null) return "";
+    return typeof value === "string" && /[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);
+  };
+  const names = Object.keys(FLAT_EVENT_TYPES);
+  const lines = [names.join(",")];
+  for (const line of text.trimEnd().split("\n")) {
+    const event = JSON.parse(line);
+    lines.push(names.map((name) => cell(event[name])).join(","));
   }
   return `${lines.join("\n")}\n`;
 }

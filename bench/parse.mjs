@@ -1,6 +1,7 @@
 /**
- * NDJSON to columns, the file read included: Eider's engine against JSON.parse per line and DuckDB's read_json, each on
- * one thread. Rates are medians of interleaved rounds. Needs built packages (`npm run build`).
+ * NDJSON and CSV to columns, the file read included: Eider's engine against JSON.parse per line, DuckDB's read_json and
+ * read_csv, and Eider's parser in TypeScript, each on one thread. Rates are medians of interleaved rounds. Needs built
+ * packages (`npm run build`).
  *
  *   node bench/parse.mjs [--fast] [--rows=1000000] [--rounds=7]
  */
@@ -11,7 +12,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { assignFieldIds, createTextParser, toSchema } from "@eider/core";
-import { EVENT_DUCKDB_TYPES, EVENT_TYPES, makeEvents } from "./events.mjs";
+import {
+  EVENT_DUCKDB_TYPES,
+  EVENT_TYPES,
+  FLAT_EVENT_DUCKDB_TYPES,
+  FLAT_EVENT_TYPES,
+  makeEvents,
+  toCsv,
+} from "./events.mjs";
 
 const { values: args } = parseArgs({
   options: {
@@ -34,7 +42,7 @@ try {
     );
     return Number(reader.getRows()[0][0]);
   };
-  const eider = (file) => parse(file, EVENT_TYPES);
+  const eider = (file) => parse(file, { types: EVENT_TYPES });
   for (const [name, options] of [
     ["events", {}],
     ["events, keys in any order", { shuffled: 1 }],
@@ -46,14 +54,41 @@ try {
       "DuckDB read_json": duckdb,
     });
   }
+  const typescript = await withoutEngine();
+  const flat = makeEvents(rows, { flat: true });
+  const flatFile = join(folder, "flat.ndjson");
+  writeFileSync(flatFile, flat);
+  const csv = { types: FLAT_EVENT_TYPES, format: "csv" };
+  const quoted = toCsv(flat).replaceAll(/(?<=^|,)[^",\n]+(?=,|$)/gm, '"$&"');
+  for (const [name, text] of [
+    ["events as CSV", toCsv(flat)],
+    ["events as CSV, all cells in quotes", quoted],
+  ]) {
+    await bench(
+      name,
+      text,
+      {
+        Eider: (file) => parse(file, csv),
+        "Eider, NDJSON of it": () => parse(flatFile, { types: FLAT_EVENT_TYPES }),
+        "Eider, TypeScript": (file) => parse(file, csv, typescript),
+        "DuckDB read_csv": async (file) => {
+          const reader = await connection.runAndReadAll(
+            `SELECT count(*), count(COLUMNS(*)) FROM read_csv('${file}', header=true, columns=${FLAT_EVENT_DUCKDB_TYPES})`,
+          );
+          return Number(reader.getRows()[0][0]);
+        },
+      },
+      rows,
+    );
+  }
   const wide = wideRows(Math.ceil(rows / 40), 300);
   await bench("300 columns of int64", wide.text, {
-    Eider: (file) => parse(file, wide.types),
+    Eider: (file) => parse(file, wide),
     "JSON.parse": parseLines,
   });
   const sparse = sparseRows(Math.ceil(rows / 100), 10_000);
   await bench("10 of 10,000 columns", sparse.text, {
-    Eider: (file) => parse(file, sparse.types),
+    Eider: (file) => parse(file, sparse),
     "JSON.parse": parseLines,
   });
   connection.closeSync();
@@ -61,35 +96,43 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function bench(name, text, contenders) {
-  const file = join(folder, "rows.ndjson");
+async function bench(name, text, contenders, count = text.split("\n").length - 1) {
+  const file = join(folder, "rows");
   writeFileSync(file, text);
   const bytes = statSync(file).size;
-  const count = text.split("\n").length - 1;
   const times = Object.fromEntries(Object.keys(contenders).map((key) => [key, []]));
+  const cpus = structuredClone(times);
   // The first round warms up compilers, allocators and the file cache, and does not count.
   for (let round = args.fast ? 0 : -1; round < rounds; round++) {
     for (const [key, contender] of Object.entries(contenders)) {
       const start = performance.now();
+      const cpu = process.cpuUsage();
       const found = await contender(file);
-      if (round >= 0) times[key].push(performance.now() - start);
+      if (round >= 0) {
+        const { user, system } = process.cpuUsage(cpu);
+        times[key].push(performance.now() - start);
+        cpus[key].push((user + system) / 1000);
+      }
       if (found !== count) throw new Error(`${key} found ${found} of ${count} rows`);
     }
   }
   console.log(`${name}: ${count} rows of ${(bytes / count).toFixed(0)} bytes, ${rounds} rounds`);
   for (const key of Object.keys(contenders)) {
-    const ratio = median(times[key].map((time, i) => time / times.Eider[i]));
+    const ratio = (figures) =>
+      median(figures[key].map((figure, i) => figure / figures.Eider[i]))
+        .toFixed(2)
+        .padStart(5);
     const rate = bytes / 1000 / median(times[key]);
     const perRow = (median(times[key]) / count) * 1e6;
     console.log(
-      `  ${key.padEnd(18)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${ratio.toFixed(2).padStart(5)}×`,
+      `  ${key.padEnd(19)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${ratio(times)}×  CPU ${ratio(cpus)}×`,
     );
   }
 }
 
-function parse(file, types) {
+function parse(file, { types, format = "ndjson" }, create = createTextParser) {
   const schema = assignFieldIds(toSchema(types));
-  const parser = createTextParser({ schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" });
+  const parser = create({ schema, format, unknownFields: "misfit", valueMisfits: "misfit" });
   const chunk = new Uint8Array(CHUNK_BYTES);
   const input = openSync(file, "r");
   for (let size = readSync(input, chunk); size > 0; size = readSync(input, chunk)) {
@@ -99,6 +142,17 @@ function parse(file, types) {
   closeSync(input);
   parser.end();
   return parser.rows;
+}
+
+/** The package's parsers as a host has them that has no WebAssembly. */
+async function withoutEngine() {
+  const { createTextParser: create } = await import(`${import.meta.resolve("@eider/core")}?without-engine`);
+  const { WebAssembly: engines } = globalThis;
+  globalThis.WebAssembly = undefined;
+  // The first parser finds out, for good.
+  create({ schema: { fields: [] }, format: "csv", unknownFields: "misfit", valueMisfits: "misfit" });
+  globalThis.WebAssembly = engines;
+  return create;
 }
 
 function parseLines(file) {

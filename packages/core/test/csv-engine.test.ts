@@ -112,6 +112,8 @@ const TEXTS: readonly string[] = [
     "123456789.123456",
     "12.34",
     "12.345",
+    "12.3400",
+    "0.1234567890123456",
     "12345678.90",
     "1.5x",
   ],
@@ -188,7 +190,8 @@ describe("the engine gives what the TypeScript parser gives", () => {
       compare(utf8(`${lines.join("\r\n")}\r\n`), { ...given, valueMisfits: "reject", batchRows: 5 });
       // The first misfit stops a parser, so that each line needs its own.
       if (Object.keys(csv).length > 0) continue;
-      for (const line of lines) compare(utf8(`${line}\n`), { ...given, valueMisfits: "misfit" });
+      const top = header.join(",");
+      for (const line of lines) compare(utf8(`${top}\n${line}\n`), { ...options, valueMisfits: "misfit" });
     }
   });
 
@@ -260,24 +263,23 @@ describe("the engine gives what the TypeScript parser gives", () => {
   });
 
   test("for texts of any length around the width of a vector", () => {
-    const options = { schema: schemaOf({ a: "string", b: "string" }), format: "csv", valueMisfits: "reject" } as const;
+    const options = { schema: schemaOf({ a: "string", b: "string", c: "string" }), format: "csv" } as const;
     const csv = { delimiter: ",", nullValues: ["", "N".repeat(16), "N".repeat(17)] };
-    const parser = engineParser({ ...options, unknownFields: "reject", csv });
+    const parser = engineParser({ ...options, unknownFields: "reject", valueMisfits: "reject", csv });
+    const texts: string[] = [];
     const values: (string | null)[] = [];
-    const lines: string[] = ["a,b"];
+    const lines: string[] = ["a,b,c"];
     for (let length = 1; length < 70; length++) {
       for (const text of ["x".repeat(length), `${"y".repeat(length)}"`, "N".repeat(length)]) {
         values.push(text === "N".repeat(16) || text === "N".repeat(17) ? null : text);
-        lines.push(`${text},${quoted(text)}`);
+        texts.push(text);
+        lines.push(`${text},${quoted(text)},${text}`);
       }
     }
     parser.push(utf8(`${lines.join("\r\n")}\r\n`));
     parser.end();
-    const rows = batchRows(parser.take()!, "exact") as { a: string | null; b: string }[];
-    expect(rows.map(({ a }) => a)).toEqual(values);
-    expect(rows.map(({ b }) => b)).toEqual(
-      lines.slice(1).map((line) => line.slice(line.indexOf(',"') + 2, -1).replaceAll('""', '"')),
-    );
+    const rows = batchRows(parser.take()!, "exact");
+    expect(rows).toEqual(texts.map((text, i) => ({ a: values[i], b: text, c: values[i] })));
   });
 });
 
@@ -398,6 +400,44 @@ describe("the engine and TypeScript take turns", () => {
     const input = utf8(`${header}\n${Array.from({ length: 60 }, (_, i) => record(i)).join("\n")}\n`);
     for (const ragged of ["pad", "error"] as const) {
       for (const batch of [{}, { batchRows: 7 }]) compare(input, { ...reject, ...batch, schema, csv: { ragged } });
+    }
+  });
+
+  test("short records, which may end before a column that may be null", () => {
+    const schema = schemaOf({ a: "int64", "b!": "string", c: "string", "d!": "string", e: "int8" });
+    const input = utf8("a,b,c,d,e\n1\n2,x\n3,x,y\n4,x,y,z\n5,x,,z,5\n6,,,z\n7,x,,z,7,\n8,x,,z,8,9\n\n9,x,y,\n");
+    const { rows, rejects } = compare(input, { ...reject, schema, csv: { ragged: "pad", delimiter: "," } });
+    expect([rows, ...rejects.map(({ line }) => line)]).toEqual([3, 2, 3, 4, 7, 9, 11]);
+  });
+
+  test("a single column, of which an empty line is a cell", () => {
+    const rowsOf = (nullValues: readonly string[]): unknown[] => {
+      const csv = { delimiter: ",", nullValues };
+      const parser = engineParser({ ...reject, schema: schemaOf({ a: "string" }), csv });
+      parser.push(utf8("a\n1\n\n\r\n2\n"));
+      parser.end();
+      return batchRows(parser.take()!, "exact").map(({ a }) => a);
+    };
+    expect(rowsOf([""])).toEqual(["1", null, null, "2"]);
+    expect(rowsOf([])).toEqual(["1", "", "", "2"]);
+  });
+
+  test("in batches of any size, with texts that are dropped or decoded", () => {
+    const schema = schemaOf({ a: "binary", b: "string" });
+    const lines = Array.from({ length: 400 }, (_, i) => {
+      const bytes = Uint8Array.from({ length: i }, (_, j) => i + j);
+      return `${Buffer.from(bytes).toString("base64")},"dropped ${"x".repeat(i)}",text ${i}`;
+    });
+    const input = utf8(`a,z,b\n${lines.join("\n")}\n`);
+    for (const rows of [1, 3, 50, 1000]) {
+      const parser = engineParser({ ...reject, schema, batchRows: rows, csv: { delimiter: ",", nullValues: [] } });
+      parser.push(input);
+      parser.end();
+      const found: unknown[] = [];
+      for (let batch = parser.take(); batch; batch = parser.take()) found.push(...batchRows(batch, "exact"));
+      expect(found).toEqual(
+        lines.map((_, i) => ({ a: Uint8Array.from({ length: i }, (_, j) => i + j), b: `text ${i}` })),
+      );
     }
   });
 
