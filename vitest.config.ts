@@ -5,7 +5,7 @@ const source = (path: string): string => fileURLToPath(new URL(path, import.meta
 
 /** Tests run against sources; child processes they start run the built packages. */
 const alias = [
-  { find: /^@eider\/core\/node$/, replacement: source("packages/core/src/node.ts") },
+  { find: /^@eider\/core\/(node|ranges)$/, replacement: source("packages/core/src/$1.ts") },
   { find: /^@eider\/storage\/s3$/, replacement: source("packages/storage/src/s3.ts") },
   { find: /^@eider\/storage\/conformance$/, replacement: source("packages/storage/src/conformance.ts") },
   { find: /^@eider\/(core|storage|catalog|query|cli|test-s3)$/, replacement: source("packages/$1/src/index.ts") },

@@ -1,18 +1,12 @@
 /** Core in a real browser, in a page and in a web worker: the same Parquet bytes as Node's for every test vector. */
 
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findChromium, launchChromium } from "../support/chromium.js";
 import { reportUnavailable } from "../support/unavailable.js";
 import { loadVectors, type Vector } from "../vectors.js";
 import { encodeVectors, type HostResult, readResults, toPortable } from "./encode-vectors.js";
-
-const FOLDER = fileURLToPath(new URL(".", import.meta.url));
-const CORE = fileURLToPath(new URL("../../packages/core/src/index.ts", import.meta.url));
+import { bundle, evaluateIn, type Site, serve } from "./site.js";
 
 /** Both hosts fetch the vectors, encode them, and say what they found. */
 const PAGE = `
@@ -26,34 +20,6 @@ globalThis.results().then(
 );
 `;
 
-async function bundle(contents: string): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: { contents, resolveDir: FOLDER, loader: "ts" },
-    alias: { "@eider/core": CORE },
-    bundle: true,
-    write: false,
-    format: "esm",
-    platform: "browser",
-    target: "chrome110",
-    // A codec that is compiled for all hosts asks for these in Node only.
-    external: ["fs", "path"],
-    loader: { ".wasm": "dataurl" },
-    logLevel: "error",
-  });
-  return outputFiles[0]!.text;
-}
-
-/** Serves a few texts by path on loopback. */
-async function serve(files: ReadonlyMap<string, readonly [type: string, body: string]>): Promise<Server> {
-  const server = createServer((request, response) => {
-    const found = files.get(request.url ?? "");
-    if (found === undefined) response.writeHead(404).end();
-    else response.setHeader("content-type", found[0]).end(found[1]);
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return server;
-}
-
 const chromium = await findChromium();
 if (chromium === undefined) {
   reportUnavailable("core in a browser", "there is no chromium", "EIDER_SETUP=1 npm test -- test/browser");
@@ -62,13 +28,12 @@ if (chromium === undefined) {
 describe.runIf(chromium !== undefined)("core in a browser", () => {
   const vectors = loadVectors();
   let browser: Browser;
-  let server: Server;
-  let url: string;
+  let site: Site;
   let expected: HostResult[];
 
   beforeAll(async () => {
     const portable = vectors.map(toPortable);
-    server = await serve(
+    site = await serve(
       new Map([
         ["/", ["text/html", '<!doctype html><script type="module" src="/page.js"></script>']],
         ["/page.js", ["text/javascript", await bundle(PAGE)]],
@@ -76,33 +41,13 @@ describe.runIf(chromium !== undefined)("core in a browser", () => {
         ["/vectors.json", ["application/json", JSON.stringify(portable)]],
       ]),
     );
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     expected = readResults(await encodeVectors(portable));
     browser = await launchChromium(chromium!);
   });
   afterAll(async () => {
     await browser?.close();
-    server?.close();
+    site?.close();
   });
-
-  /** Loads the page and evaluates text in it; whatever the page complains about fails the test. */
-  async function evaluate<T>(script: string): Promise<T> {
-    const page = await browser.newPage();
-    const problems: string[] = [];
-    page.on("pageerror", (error) => problems.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.location().url.endsWith("/favicon.ico")) problems.push(message.text());
-    });
-    try {
-      await page.goto(url);
-      await page.waitForFunction("globalThis.results !== undefined");
-      const result = (await page.evaluate(script)) as T;
-      expect(problems).toEqual([]);
-      return result;
-    } finally {
-      await page.close();
-    }
-  }
 
   function check(text: string): void {
     const results = readResults(text);
@@ -112,11 +57,13 @@ describe.runIf(chromium !== undefined)("core in a browser", () => {
   }
 
   test("in a page", async () => {
-    check(await evaluate<string>("results()"));
+    check(await evaluateIn<string>(browser, site.url, "results()"));
   });
 
   test("in a web worker", async () => {
-    const answer = await evaluate<{ results?: string; error?: string }>(
+    const answer = await evaluateIn<{ results?: string; error?: string }>(
+      browser,
+      site.url,
       `new Promise((resolve) => {
         const worker = new Worker("/worker.js", { type: "module" });
         worker.onmessage = ({ data }) => resolve(data);

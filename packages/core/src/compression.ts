@@ -4,7 +4,7 @@
  */
 
 import { engineReady } from "./engine.js";
-import { SchemaError } from "./errors.js";
+import { LimitError, SchemaError } from "./errors.js";
 import type { EncodeMemory } from "./parquet-memory.js";
 
 /** How Parquet pages may be compressed. `lz4raw` is `LZ4_RAW` of `parquet.thrift`. */
@@ -48,6 +48,7 @@ const loading = new Map<string, Promise<void>>();
 /**
  * Makes ready what encoding with these options needs. Await it before the first encoder: some browsers compile
  * WebAssembly in no other way, and codecs other than snappy, lz4raw and zstd of level 1 are loaded here.
+ * @throws LimitError `codec_not_loaded` where a codec cannot be fetched
  */
 export async function parquetReady(
   options: { readonly compression?: Compression; readonly compressionLevel?: number } = {},
@@ -67,7 +68,15 @@ async function load(name: Compression, level: number | undefined): Promise<void>
     // A module that could not be fetched now may be later.
     promise.catch(() => loading.delete(name));
   }
-  await promise;
+  try {
+    await promise;
+  } catch (cause) {
+    throw new LimitError(
+      "codec_not_loaded",
+      `${name} cannot be loaded: bundle and serve its WebAssembly as docs/browsers.md says, or use zstd of level 1, snappy or lz4raw, which need nothing`,
+      { cause },
+    );
+  }
 }
 
 const LOADERS: Partial<Record<Compression, () => Promise<CompressBytes>>> = {
@@ -88,9 +97,22 @@ const LOADERS: Partial<Record<Compression, () => Promise<CompressBytes>>> = {
     return (bytes, level) => compress(bytes, { quality: level });
   },
   async zstd() {
-    const { compress, isLoaded } = await import("@foxglove/wasm-zstd");
-    await isLoaded;
-    return compress;
+    const { default: create } = await import("@foxglove/wasm-zstd/dist/wasm-zstd.js");
+    const module = await create();
+    return (bytes, level) => {
+      const from = module._malloc(bytes.length);
+      const room = module._compressBound(bytes.length);
+      const out = module._malloc(room);
+      try {
+        module.HEAPU8.set(bytes, from);
+        const size = module._compress(out, room, from, bytes.length, level);
+        if (size < 0) throw new Error(`zstd cannot compress ${bytes.length} bytes`);
+        return module.HEAPU8.slice(out, out + size);
+      } finally {
+        module._free(from);
+        module._free(out);
+      }
+    };
   },
 };
 

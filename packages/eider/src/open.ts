@@ -18,11 +18,12 @@ import {
   NotFoundError,
   StoreError,
 } from "@eider/core";
+import type { RangePool } from "@eider/core/ranges";
 import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
 import { uuidv7 } from "./ids.js";
 import type { LakeLocation, LakeOptions, Logger } from "./options.js";
-import { RangePool } from "./ranges/pool.js";
+import { rangeThreads } from "./range-threads.js";
 
 /** Key of the object that makes a store a lake. */
 const LAKE_KEY = "_eider/lake.json";
@@ -213,7 +214,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
   const random = options.random ?? randomBytes;
   const tempFolder = resolve(options.cacheDir ?? tmpdir());
   const logger = options.logger ?? {};
-  const ranges = new RangePool({ threads: options.threads, logger });
+  const ranges = rangeThreads({ threads: options.threads, logger });
   let engine: Promise<QueryEngine> | undefined;
   return {
     store,

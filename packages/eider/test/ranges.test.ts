@@ -1,6 +1,7 @@
 /** Appends by worker threads: the same files, rejects and errors as by one thread, whatever happens to the threads. */
 
 import { createHash } from "node:crypto";
+import type { RangePool } from "@eider/core/ranges";
 import { makeSql } from "@eider/query";
 import {
   type AppendOptions,
@@ -12,7 +13,7 @@ import {
 } from "eider";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type OpenLake, openLake } from "../src/open.js";
-import { RangePool, type RangePoolOptions } from "../src/ranges/pool.js";
+import { type RangeThreadsOptions, rangeThreads } from "../src/range-threads.js";
 import { Table } from "../src/table.js";
 import { buildWorker, writeWorker } from "./support/worker-entry.js";
 
@@ -28,7 +29,7 @@ interface Case {
   readonly text: string | Uint8Array;
   readonly append?: AppendOptions;
   readonly table?: TableOptions;
-  readonly pool?: RangePoolOptions;
+  readonly pool?: RangeThreadsOptions;
 }
 
 interface Appended {
@@ -39,7 +40,7 @@ interface Appended {
 }
 
 async function appended({ text, append, table, pool: options }: Case): Promise<Appended> {
-  const pool = new RangePool({ entry, limits: LIMITS, minBytes: 0, ...options });
+  const pool = rangeThreads({ entry, limits: LIMITS, minBytes: 0, ...options });
   const lake = { ...(await openLake("memory:", {})), ranges: pool };
   const handle = new Table({ open: lake, run: (work) => work(), assertWritable: () => {} }, "t", table ?? {});
   const bytes = typeof text === "string" ? encoder.encode(text) : text;
@@ -193,7 +194,7 @@ describe("threads that fail", () => {
 
   it("are not missed where their file is not there, as in a bundle", () => {
     // The sources have none beside them.
-    expect(new RangePool({ threads: 4 }).threads).toBe(1);
+    expect(rangeThreads({ threads: 4 }).threads).toBe(1);
   });
 });
 

@@ -32,10 +32,10 @@ import {
   sameSchema,
   storedSchema,
 } from "@eider/core";
+import type { RangePool } from "@eider/core/ranges";
 import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
 import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
-import type { RangePool } from "../ranges/pool.js";
 import { type Input, openInput } from "../source/input.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";

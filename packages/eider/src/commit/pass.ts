@@ -10,9 +10,9 @@ import {
   type StandardSchema,
 } from "@eider/core";
 import type { ContentHash } from "@eider/core/node";
+import type { RangePool } from "@eider/core/ranges";
 import type { ParquetImport } from "@eider/query";
 import type { AppendOptions } from "../options.js";
-import type { RangePool } from "../ranges/pool.js";
 import { decompressed } from "../source/decompress.js";
 import type { Input } from "../source/input.js";
 

@@ -23,8 +23,8 @@ import {
   type TextFormat,
 } from "@eider/core";
 import { type ContentHash, createContentHash } from "@eider/core/node";
+import { TextFeed, type TextFeedOptions } from "@eider/core/ranges";
 import type { AppendOptions } from "../options.js";
-import { TextFeed, type TextFeedOptions } from "../ranges/feed.js";
 import {
   type BatchSink,
   type BytesInput,

@@ -25,7 +25,10 @@ export async function buildWorker(): Promise<URL> {
     bundle: true,
     platform: "node",
     format: "esm",
-    alias: { "@eider/core": source("packages/core/src/index.ts") },
+    alias: {
+      "@eider/core/ranges": source("packages/core/src/ranges.ts"),
+      "@eider/core": source("packages/core/src/index.ts"),
+    },
     external: ["@foxglove/wasm-zstd"],
     outfile,
     logLevel: "error",

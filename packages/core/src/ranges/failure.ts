@@ -1,6 +1,6 @@
 /** Errors on their way between threads: what makes them what they are is lost when they are cloned. */
 
-import { InvalidInputError, type RowProblem, SchemaError, SchemaMisfit } from "@eider/core";
+import { InvalidInputError, type RowProblem, SchemaError, SchemaMisfit } from "../index.js";
 
 /** A failure as plain data. */
 export type Failure =

@@ -10,7 +10,7 @@ import {
   type Reject,
   storedSchema,
   type TextParserOptions,
-} from "@eider/core";
+} from "../index.js";
 
 /** Plain data, as it goes to a worker; `bytes` is handed over. */
 export interface RangeJob {

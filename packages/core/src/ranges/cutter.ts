@@ -3,7 +3,7 @@
  * the limits alone, never from how it arrives or how many threads there are.
  */
 
-import { type CsvOptions, readCsvHead, type TextFormat, type TextPart } from "@eider/core";
+import { type CsvOptions, readCsvHead, type TextFormat, type TextPart } from "../index.js";
 
 /** A range ends with the row that reaches one of these. */
 export interface RangeLimits {
@@ -115,7 +115,7 @@ class Position {
 class LineCutter implements Cutter {
   readonly csv = undefined;
   readonly #position: Position;
-  #piece: Buffer = Buffer.alloc(0);
+  #piece: Uint8Array = new Uint8Array(0);
   #at = 0;
   /** Until the first byte that is not blank, which tells a JSON array: that is one range. */
   #undecided = true;
@@ -131,7 +131,7 @@ class LineCutter implements Cutter {
 
   begin(piece: Uint8Array): void {
     this.#position.begin(piece.length);
-    this.#piece = bufferOf(piece);
+    this.#piece = searchable(piece);
     this.#at = 0;
   }
 
@@ -174,7 +174,7 @@ class CsvCutter implements Cutter {
   readonly #quote: number;
   /** Where the first row begins, behind a byte-order mark. */
   readonly #start: number;
-  #piece: Buffer = Buffer.alloc(0);
+  #piece: Uint8Array = new Uint8Array(0);
   /** The next ones in the piece; its length where there are none. */
   #nextLf = 0;
   #nextCr = 0;
@@ -210,7 +210,7 @@ class CsvCutter implements Cutter {
       this.#closed = this.#closed === length - 1 ? -1 : -2;
     }
     this.#position.begin(piece.length);
-    this.#piece = bufferOf(piece);
+    this.#piece = searchable(piece);
     this.#nextLf = this.#find(LF, 0);
     this.#nextCr = this.#find(CR, 0);
     this.#nextQuote = this.#find(this.#quote, 0);
@@ -249,7 +249,11 @@ class CsvCutter implements Cutter {
   }
 }
 
-/** The same bytes as a `Buffer`, whose `indexOf` is four times as fast as that of `Uint8Array` on rows of 200 bytes. */
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/**
+ * The same bytes as a `Buffer` where there are any, whose `indexOf` is four times as fast as that of `Uint8Array` on
+ * rows of 200 bytes.
+ */
+function searchable(bytes: Uint8Array): Uint8Array {
+  const { Buffer: Buffers } = globalThis as { Buffer?: typeof Buffer };
+  return Buffers?.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) ?? bytes;
 }

@@ -1,21 +1,13 @@
 /**
- * The worker threads of a lake. They are started by the first large append, keep no process alive while they have
- * nothing to do, and end after a while of that. Where there are none to be had (a bundle that left the worker's file
- * behind, a host that allows no threads) everything runs on the caller's.
+ * Workers that parse and encode ranges. They are started by the first large input and end after a while without work.
+ * What a worker is, its host knows: a thread, or a web worker. Where none starts, everything runs on the caller's thread.
  */
 
-import { existsSync } from "node:fs";
-import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
-import { LimitError, parquetReady } from "@eider/core";
-import type { Logger } from "../options.js";
+import { LimitError, parquetReady } from "../index.js";
 import type { RangeLimits } from "./cutter.js";
 import { type Failure, unpackFailure } from "./failure.js";
 import { type RangeJob, type RangeResult, runRange } from "./job.js";
 
-/** Each takes some 80 MB of memory, and all have to wait for the one that reads and hashes the input. */
-const MAX_DEFAULT_THREADS = 3;
 /** A row group of the size that readers like. In bytes because a range takes some five times as much memory. */
 const LIMITS: RangeLimits = { lines: 100_000, bytes: 16 * 1024 * 1024 };
 /** Smaller inputs are done before a worker has started. */
@@ -28,16 +20,32 @@ export type WorkerAnswer =
   | { readonly kind: "result"; readonly result: RangeResult; readonly buffer: ArrayBuffer }
   | { readonly kind: "failure"; readonly failure: Failure; readonly buffer: ArrayBuffer };
 
+/** A worker as the pool sees it. */
+export interface RangeWorker {
+  /** Gives it a job, with the memory of its bytes. */
+  post(job: RangeJob): void;
+  end(): unknown;
+  /** Whether it keeps the process alive; asked for while it has something to do. */
+  hold?(on: boolean): void;
+}
+
+export interface WorkerEvents {
+  answer(answer: WorkerAnswer): void;
+  /** It has ended, or could not begin. */
+  lost(cause: Error): void;
+}
+
 export interface RangePoolOptions {
-  /** 1: no worker is ever started. Default: one per core, three at most. */
-  readonly threads?: number | undefined;
-  readonly logger?: Logger;
+  /** Starts a worker that runs `serveRanges`. Absent: this host has none. */
+  readonly start: ((events: WorkerEvents) => RangeWorker) | undefined;
+  /** Ranges that are worked on at the same time. 1: no worker is ever started. */
+  readonly threads: number;
+  /** Is told why workers do not start, and that the caller's thread does it all. */
+  readonly onFallback?: (cause: Error) => void;
   /** Where ranges are cut. */
   readonly limits?: RangeLimits;
-  /** Input from which on workers are worth their start. */
+  /** Input from which on workers are worth their start, in bytes. Default 32 MiB. */
   readonly minBytes?: number;
-  /** The worker's entry. Default: the file beside this one, as built. */
-  readonly entry?: URL;
 }
 
 interface Task {
@@ -48,7 +56,7 @@ interface Task {
 }
 
 interface Slot {
-  readonly worker: Worker;
+  worker: RangeWorker | undefined;
   ready: boolean;
   task: Task | undefined;
 }
@@ -56,19 +64,19 @@ interface Slot {
 export class RangePool implements AsyncDisposable {
   readonly limits: RangeLimits;
   readonly minBytes: number;
-  readonly #logger: Logger;
-  readonly #entry: URL | undefined;
-  readonly #slots = new Set<Slot>();
+  readonly #start: RangePoolOptions["start"];
+  readonly #onFallback: (cause: Error) => void;
+  readonly #slots: Set<Slot> = new Set();
   #queue: Task[] = [];
   #threads: number;
-  #idle: NodeJS.Timeout | undefined;
+  #idle: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: RangePoolOptions = {}) {
-    this.limits = options.limits ?? LIMITS;
-    this.minBytes = options.minBytes ?? MIN_BYTES;
-    this.#logger = options.logger ?? {};
-    this.#entry = options.entry ?? builtEntry();
-    this.#threads = this.#entry ? (options.threads ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS)) : 1;
+  constructor({ start, threads, onFallback, limits, minBytes }: RangePoolOptions) {
+    this.limits = limits ?? LIMITS;
+    this.minBytes = minBytes ?? MIN_BYTES;
+    this.#start = start;
+    this.#onFallback = onFallback ?? (() => {});
+    this.#threads = start ? Math.max(1, threads) : 1;
   }
 
   /** Ranges that are worked on at the same time; 1 where the caller does it all. */
@@ -78,7 +86,7 @@ export class RangePool implements AsyncDisposable {
 
   /**
    * Runs a job on a worker, in the order of the calls; `job.bytes` is handed over, and comes back as `buffer`.
-   * @throws SchemaMisfit, InvalidInputError as {@link runRange} does
+   * @throws SchemaMisfit, InvalidInputError as `runRange` does
    * @throws LimitError `worker_failed`
    */
   run(owner: object, job: RangeJob): Promise<RangeResult & { readonly buffer: ArrayBuffer }> {
@@ -98,41 +106,46 @@ export class RangePool implements AsyncDisposable {
     clearTimeout(this.#idle);
     const slots = [...this.#slots];
     this.#slots.clear();
-    await Promise.all(slots.map(({ worker }) => worker.terminate()));
+    await Promise.all(slots.map(({ worker }) => worker?.end()));
   }
 
   #assign(): void {
     clearTimeout(this.#idle);
     for (const slot of this.#slots) {
-      if (slot.ready && !slot.task && this.#queue.length > 0) this.#start(slot, this.#queue.shift()!);
+      if (slot.ready && !slot.task && this.#queue.length > 0) this.#give(slot, this.#queue.shift()!);
     }
     const starting = [...this.#slots].filter(({ ready }) => !ready).length;
-    for (let i = starting; i < this.#queue.length && this.#slots.size < this.#threads; i++) this.#spawn(this.#entry!);
+    for (let i = starting; i < this.#queue.length && this.#slots.size < this.#threads; i++) this.#spawn();
     if ([...this.#slots].some(({ task, ready }) => task || !ready)) return;
-    this.#idle = setTimeout(() => void this[Symbol.asyncDispose](), IDLE_MS).unref();
+    this.#idle = setTimeout(() => void this[Symbol.asyncDispose](), IDLE_MS);
+    // Node.js only: nothing waits for this.
+    (this.#idle as Partial<NodeJS.Timeout>).unref?.();
   }
 
-  #start(slot: Slot, task: Task): void {
+  #give(slot: Slot, task: Task): void {
     slot.task = task;
-    slot.worker.ref();
-    slot.worker.postMessage(task.job, [task.job.bytes.buffer]);
+    slot.worker!.hold?.(true);
+    slot.worker!.post(task.job);
   }
 
-  #spawn(entry: URL): void {
-    // The process's own arguments may not be a worker's, such as those of `node --input-type`.
-    const slot: Slot = { worker: new Worker(entry, { execArgv: [] }), ready: false, task: undefined };
+  #spawn(): void {
+    const slot: Slot = { worker: undefined, ready: false, task: undefined };
     this.#slots.add(slot);
-    slot.worker
-      .on("message", (answer: WorkerAnswer) => this.#take(slot, answer))
-      .on("error", (error) => this.#lose(slot, error))
-      .on("exit", (code) => this.#lose(slot, new Error(`the thread ended with code ${code}`)));
+    try {
+      slot.worker = this.#start!({
+        answer: (answer) => this.#take(slot, answer),
+        lost: (cause) => this.#lose(slot, cause),
+      });
+    } catch (error) {
+      this.#lose(slot, error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #take(slot: Slot, answer: WorkerAnswer): void {
     const { task } = slot;
     slot.ready = true;
     slot.task = undefined;
-    slot.worker.unref();
+    slot.worker!.hold?.(false);
     if (answer.kind === "result") task?.resolve({ ...answer.result, buffer: answer.buffer });
     if (answer.kind === "failure") task?.reject(unpackFailure(answer.failure));
     this.#assign();
@@ -142,17 +155,15 @@ export class RangePool implements AsyncDisposable {
   #lose(slot: Slot, cause: Error): void {
     if (!this.#slots.delete(slot)) return;
     slot.task?.reject(
-      new LimitError(
-        "worker_failed",
-        "a worker thread ended, perhaps for want of memory: append again, or open the lake with threads: 1",
-        { cause },
-      ),
+      new LimitError("worker_failed", "a worker ended, perhaps for want of memory: try again, or with threads: 1", {
+        cause,
+      }),
     );
     if (slot.ready) {
       this.#assign();
       return;
     }
-    this.#logger.warn?.("worker threads do not start: appends use one thread", { error: cause });
+    this.#onFallback(cause);
     this.#threads = 1;
     if (this.#slots.size === 0) void this.#runHere();
   }
@@ -165,18 +176,8 @@ export class RangePool implements AsyncDisposable {
       } catch (error) {
         task.reject(error);
       }
-      await new Promise(setImmediate);
+      // Other work gets its turn.
+      await new Promise((resolve) => setTimeout(resolve));
     }
   }
-}
-
-/** The worker beside the module that this one is in, as built or as bundled; undefined in sources and most bundles. */
-function builtEntry(): URL | undefined {
-  for (const name of ["./eider-worker.js", "./eider-worker.mjs"]) {
-    // A bundle in CommonJS has no URL of its own.
-    if (!URL.canParse(name, import.meta.url)) return undefined;
-    const url = new URL(name, import.meta.url);
-    if (url.protocol === "file:" && existsSync(fileURLToPath(url))) return url;
-  }
-  return undefined;
 }

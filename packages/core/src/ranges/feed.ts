@@ -10,12 +10,12 @@ import {
   type EncodedRowGroup,
   type Parser,
   parquetReady,
+  type RecordBatch,
   type Reject,
   releaseEngines,
   type TextParserOptions,
   tooManyRejects,
-} from "@eider/core";
-import type { BatchSink, Feed } from "../commit/pass.js";
+} from "../index.js";
 import { type Cutter, createCutter, frontBytes } from "./cutter.js";
 import { createEncodingParser, type RangeJob, type RangeResult } from "./job.js";
 import type { RangePool } from "./pool.js";
@@ -25,13 +25,19 @@ const ROW_BYTES = 1024 * 1024;
 /** A range that a row makes longer than this is parsed here: no row that parsers take is so large. */
 const MAX_ROW_BYTES = 16 * 1024 * 1024;
 
+/** Takes what becomes of the text, in its order. */
+export interface RangeSink {
+  add(batch: RecordBatch): Promise<void>;
+  addRowGroup(group: EncodedRowGroup): Promise<void>;
+}
+
 export interface TextFeedOptions {
   readonly text: TextParserOptions;
   readonly pool: RangePool;
   /** Of the input, perhaps compressed; if known. */
   readonly totalBytes: number | undefined;
   readonly output: RangeJob["output"];
-  readonly sink: BatchSink;
+  readonly sink: RangeSink;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -48,7 +54,7 @@ interface Pending {
   settled: boolean;
 }
 
-export class TextFeed implements Feed<Uint8Array> {
+export class TextFeed implements AsyncDisposable {
   readonly #options: TextFeedOptions;
   readonly #maxRejects: number;
   /** The front of the text, until it is known how to cut it. */
@@ -105,7 +111,7 @@ export class TextFeed implements Feed<Uint8Array> {
 
   async #decide(piece: Uint8Array, complete: boolean): Promise<void> {
     const { text, pool } = this.#options;
-    const front = this.#front!.length === 0 ? piece : Buffer.concat([...this.#front!, piece]);
+    const front = this.#front!.length === 0 ? piece : joined([...this.#front!, piece], this.#bytes);
     this.#front = undefined;
     this.#cutter = createCutter(text.format, text.csv, front, complete, pool.limits);
     await this.#read(front);
@@ -236,6 +242,16 @@ export class TextFeed implements Feed<Uint8Array> {
       throw tooManyRejects(this.#rejects.slice(0, this.#maxRejects + 1), this.#maxRejects);
     }
   }
+}
+
+function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
 }
 
 function grown(bytes: Uint8Array, size: number): Uint8Array<ArrayBuffer> {
