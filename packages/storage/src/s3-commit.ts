@@ -77,6 +77,7 @@ export async function commit<O extends CommitOperation>(
         quotes = !quotes;
         continue;
       }
+      if (once) throw cause;
       try {
         await backoff.wait(cause, signal);
       } catch (last) {
