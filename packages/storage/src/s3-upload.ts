@@ -149,7 +149,7 @@ export class Upload {
       const found = await settle(this.#connection, this.#key).catch(() => {
         throw error;
       });
-      if (found?.mark === put.mark) return found;
+      if (found?.mark === put.mark) return found.info;
       throw found === undefined && error.cause instanceof StoreError
         ? error.cause
         : putUnsettled(this.#key, error.cause);
