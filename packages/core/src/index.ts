@@ -37,7 +37,7 @@ export type {
 } from "./parser.js";
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
-export { partitionPath, tableFolder } from "./partition-path.js";
+export { partitionPath, partitionValueText, pathName, pathText, tableFolder } from "./partition-path.js";
 export { DEFAULT_MAX_REJECTS, tooManyRejects } from "./row-batches.js";
 export { createRowParser, RefusedRow } from "./rows.js";
 export * from "./schema.js";

@@ -15,6 +15,8 @@ import type { PartitionSpec } from "./transforms.js";
 
 /** Hive's name for the null partition. */
 const NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__";
+/** The empty text where it stands alone: a path has no empty names. */
+const EMPTY_VALUE = "__EMPTY__";
 
 /** Bytes of a folder name; file systems allow 255, and a suffix may follow. */
 const MAX_COMPONENT_BYTES = 200;
@@ -32,9 +34,33 @@ const RESERVED = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
  * `id_bucket_16=5`. Names that would be too long end in `~` and a hash of the whole.
  */
 export function partitionPath(specs: readonly PartitionSpec[], values: readonly PartitionValue[]): string {
-  const limit = Math.min(MAX_COMPONENT_BYTES, Math.max(HASH_BYTES + 8, Math.floor(MAX_PATH_BYTES / specs.length)));
+  const limit = componentLimit(specs.length);
   const components = specs.map((spec, i) => `${encodeName(specName(spec))}=${encodeValue(spec, values[i]!)}`);
   return components.map((component) => shorten(unreserved(component), limit)).join("/");
+}
+
+/**
+ * One value of a tuple of `count`, for paths of other forms: letters, digits and `_ - . % ~`, never empty. Different
+ * values give different text. As a name by itself it still has to go through {@link pathName}.
+ */
+export function partitionValueText(spec: PartitionSpec, value: PartitionValue, count: number): string {
+  const text = encodeValue(spec, value);
+  if (text === EMPTY_VALUE) return encodeFirst(text);
+  return text === "" ? EMPTY_VALUE : shorten(text, componentLimit(count));
+}
+
+/** A name between two slashes, as every file system takes it. Different names stay different. */
+export function pathName(name: string): string {
+  return unreserved(name);
+}
+
+/** Any text as {@link partitionValueText} writes text. */
+export function pathText(text: string): string {
+  return text === "" ? EMPTY_VALUE : shorten(encodeName(text), MAX_COMPONENT_BYTES);
+}
+
+function componentLimit(count: number): number {
+  return Math.min(MAX_COMPONENT_BYTES, Math.max(HASH_BYTES + 8, Math.floor(MAX_PATH_BYTES / count)));
 }
 
 function specName({ field, transform }: PartitionSpec): string {

@@ -2,11 +2,15 @@ export type { ListedFile, ListedReject, Receipt, SnapshotInfo } from "@eider/cat
 export type {
   ColumnStatistics,
   ColumnType,
+  Compression,
   CsvOptions,
   DataType,
   Field,
   InputList,
   InputMap,
+  ParquetColumnOptions,
+  ParquetEncoding,
+  PartitionValue,
   Reject,
   ResultRow,
   Row,
@@ -57,3 +61,13 @@ export type {
   VerifyReport,
 } from "./options.js";
 export { Table } from "./table.js";
+export type { FileOptions, Rotation } from "./writer/layout.js";
+export {
+  type ObjectWriterOptions,
+  type ObjectWriterResult,
+  ParquetObjectWriter,
+  type WrittenObject,
+} from "./writer/object-writer.js";
+export type { RowWriter, WriterInput, WriterProgress, WriterSource } from "./writer/row-writer.js";
+export type { SchemaField } from "./writer/schema-file.js";
+export type { TableWriter, TableWriterOptions, TableWriterResult } from "./writer/table-writer.js";

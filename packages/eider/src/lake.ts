@@ -43,6 +43,7 @@ export class Lake implements AsyncDisposable {
       open,
       run: (work) => this.#run(work),
       assertWritable: () => this.#assertWritable(),
+      writers: new Set(),
     };
     this.sql = this.with({}).sql;
   }
@@ -114,9 +115,14 @@ export class Lake implements AsyncDisposable {
     });
   }
 
-  /** Waits for appends in progress, then lets go of everything. Calls after it fail with `lake_closed`. */
+  /**
+   * Waits for appends in progress, gives up writers that are not closed, then lets go of everything. Calls after it fail
+   * with `lake_closed`.
+   */
   close(): Promise<void> {
     this.#closed ??= (async () => {
+      const reason = new CatalogError("lake_closed", "the lake was closed before this writer");
+      for (const writer of this.#host.writers) void writer.abort(reason);
       await Promise.allSettled(this.#running);
       await this.#open.release();
     })();

@@ -6,6 +6,9 @@
 import { type CsvOptions, InvalidInputError } from "@eider/core";
 import type { QueryOptions } from "@eider/query";
 import type { AppendOptions, LakeOptions, MaintainOptions, TableOptions, VerifyOptions } from "./options.js";
+import type { FileOptions, Rotation } from "./writer/layout.js";
+import type { ObjectWriterOptions } from "./writer/object-writer.js";
+import type { TableWriterOptions } from "./writer/table-writer.js";
 
 interface Rule {
   /** Completes "… has to be". */
@@ -88,6 +91,53 @@ const QUERY: Rules<QueryOptions> = {
   prune: truth,
 };
 
+/** Their values have errors of their own, where the encoder looks at them. */
+const FILES: Rules<FileOptions> = {
+  compression: text,
+  compressionLevel: amount,
+  pageRows: amount,
+  dictionary: { expected: '"auto" or false', accepts: (value) => value === "auto" || value === false },
+  statistics: oneOf("page", "chunk", "none"),
+  statisticsTruncateBytes: amount,
+  pageIndex: truth,
+  columns: object,
+  rowGroupRows: amount,
+  rowGroupBytes: amount,
+  maxOpenPartitions: amount,
+  bufferBytes: amount,
+};
+const ROTATION: Rules<Rotation> = { rows: amount, bytes: amount, ageMs: amount };
+
+const OBJECT_WRITER: Rules<ObjectWriterOptions> = {
+  ...FILES,
+  // Have many forms, and errors of their own.
+  schema: anything,
+  schemaFile: anything,
+  unknownFields: oneOf("error", "ignore"),
+  partitionBy: texts,
+  path: text,
+  id: text,
+  rotate: object,
+  keyValues: object,
+  onWritten: callback,
+  signal,
+  onProgress: callback,
+};
+
+const TABLE_WRITER: Rules<TableWriterOptions> = {
+  ...FILES,
+  batchId: anything,
+  commit: oneOf("close", "rotate"),
+  rotate: object,
+  schemaMode: oneOf("evolve", "strict", "ignore"),
+  onReject: oneOf("fail", "quarantine"),
+  maxRejects: amount,
+  meta: object,
+  onCommitted: callback,
+  signal,
+  onProgress: callback,
+};
+
 const MAINTAIN: Rules<MaintainOptions> = { graceMs: amount, signal };
 const VERIFY: Rules<VerifyOptions> = { hashes: truth, signal, onProgress: callback };
 
@@ -105,6 +155,24 @@ export const checkVerifyOptions = (options: VerifyOptions): void => check("lake.
 export const checkAppendOptions = (options: AppendOptions): void => {
   check("append", options, APPEND);
   if (options.csv !== undefined) check("append's csv", options.csv, CSV);
+};
+
+/** @throws InvalidInputError `bad_option` */
+export const checkObjectWriterOptions = (options: ObjectWriterOptions): void => {
+  check("ParquetObjectWriter.open", options, OBJECT_WRITER);
+  if (options.rotate !== undefined) check("a writer's rotate", options.rotate, ROTATION);
+};
+/** @throws InvalidInputError `bad_option` */
+export const checkTableWriterOptions = (options: TableWriterOptions): void => {
+  check("table.writer", options, TABLE_WRITER);
+  if (options.rotate !== undefined) check("a writer's rotate", options.rotate, ROTATION);
+  if (options.rotate?.ageMs !== undefined && options.commit !== "rotate") {
+    throw new InvalidInputError(
+      "bad_option",
+      'the rows of this writer are committed when it is closed, however old they are: rotate.ageMs needs commit: "rotate"',
+      { subject: "ageMs" },
+    );
+  }
 };
 
 function check<T extends object>(what: string, options: T, rules: Rules<T>): void {

@@ -1,11 +1,21 @@
-import type { Draft, ListedFile, ListedReject, Receipt, TableInfo } from "@eider/catalog";
+import {
+  checkBatchId,
+  type Draft,
+  type ListedFile,
+  type ListedReject,
+  type Receipt,
+  type TableInfo,
+} from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError } from "@eider/core";
-import { append } from "./commit/append.js";
+import { type AppendContext, append, appendInput } from "./commit/append.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
 import type { OpenLake } from "./open.js";
-import { checkAppendOptions } from "./option-rules.js";
+import { checkAppendOptions, checkTableWriterOptions } from "./option-rules.js";
 import type { AppendOptions, AppendResult, Source, TableDescription, TableOptions } from "./options.js";
+import { APPEND_LAYOUT, type FileLayout, fileLayout } from "./writer/layout.js";
+import { filesReady } from "./writer/object-writer.js";
+import { TableWriter, type TableWriterOptions } from "./writer/table-writer.js";
 
 /** What a table needs of its lake: the parts, while it is open. */
 export interface TableHost {
@@ -14,6 +24,8 @@ export interface TableHost {
   run<T>(work: () => Promise<T>): Promise<T>;
   /** @throws CatalogError `read_only` */
   assertWritable(): void;
+  /** Writers that are neither closed nor given up; the lake's `close` gives them up. */
+  readonly writers: Set<{ abort(reason: unknown): Promise<void> }>;
 }
 
 /**
@@ -44,19 +56,65 @@ export class Table<R = object> {
     return this.#host.run(() => {
       checkAppendOptions(options);
       this.#host.assertWritable();
-      const { open } = this.#host;
-      const context = {
-        store: open.store,
-        catalog: open.catalog,
-        tempFolder: open.tempFolder,
-        openParquet: async (path: string) => (await open.engine()).openParquet(path),
-        newId: open.newId,
-        logger: open.logger,
-        ranges: open.ranges,
-      };
-      const trace = { table: this.name, ...(options.batchId !== undefined && { batchId: options.batchId }) };
-      return traced("append", trace, () => append(context, this.#plan, source as Source, options));
+      const context = this.#context(APPEND_LAYOUT);
+      return this.#traced(options.batchId, () => append(context, this.#plan, source as Source, options));
     });
+  }
+
+  /**
+   * A writer for rows that come little by little, or are many. They are one batch, visible once the writer is closed, or
+   * with `commit: "rotate"` one batch after the other. A writer that is neither closed nor aborted is given up when the
+   * lake is closed.
+   * @throws InvalidInputError `bad_option`, `bad_batch_id`
+   */
+  writer(options: TableWriterOptions = {}): TableWriter<R> {
+    checkTableWriterOptions(options);
+    this.#host.assertWritable();
+    const { open, writers } = this.#host;
+    const batchId = options.batchId ?? open.newId();
+    // The longest id that a part may get.
+    checkBatchId(options.commit === "rotate" ? `${batchId}/${Number.MAX_SAFE_INTEGER}` : batchId);
+    const {
+      batchId: _,
+      commit,
+      rotate,
+      schemaMode,
+      onReject,
+      maxRejects,
+      meta,
+      signal,
+      onCommitted,
+      onProgress,
+      ...files
+    } = options;
+    const context = this.#context(fileLayout(files, commit === "rotate" ? {} : rotate));
+    const ready = filesReady(context.layout.parquet);
+    ready.catch(() => {});
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const writer: TableWriter<R> = new TableWriter<R>(
+      {
+        tempFolder: open.tempFolder,
+        append: async (input, append) => {
+          await ready;
+          return this.#traced(append.batchId, () => appendInput(context, this.#plan, input, append));
+        },
+        committedRows: (id) => this.#committedRows(id),
+        onClosing: () => writers.delete(writer),
+        onEnd: () => {
+          writers.delete(writer);
+          end();
+        },
+      },
+      batchId,
+      options,
+    );
+    writers.add(writer);
+    // The lake's `close` waits for it.
+    this.#host.run(() => ended).catch(() => {});
+    return writer;
   }
 
   /**
@@ -136,6 +194,34 @@ export class Table<R = object> {
       const at = await this.#snapshot(options.at);
       return (await this.#host.open.engine()).filesSql(this.name, at);
     });
+  }
+
+  #context(layout: FileLayout): AppendContext {
+    const { open } = this.#host;
+    return {
+      store: open.store,
+      catalog: open.catalog,
+      tempFolder: open.tempFolder,
+      openParquet: async (path: string) => (await open.engine()).openParquet(path),
+      newId: open.newId,
+      logger: open.logger,
+      ranges: open.ranges,
+      layout,
+    };
+  }
+
+  #traced<T>(batchId: string | undefined, work: () => Promise<T>): Promise<T> {
+    return traced("append", { table: this.name, ...(batchId !== undefined && { batchId }) }, work);
+  }
+
+  /** Rows that went into a batch, rejected ones included. */
+  async #committedRows(batchId: string): Promise<number | undefined> {
+    const { catalog } = this.#host.open;
+    const table = await catalog.table(this.name);
+    const receipt = table && (await catalog.receipt(table.id, batchId));
+    if (!receipt) return undefined;
+    const rejects = await catalog.rejects(table.id, { batchId, limit: Number.MAX_SAFE_INTEGER });
+    return receipt.rows + rejects.length;
   }
 
   async #snapshot(at: number | Date | undefined): Promise<number | undefined> {

@@ -42,7 +42,13 @@ interface Appended {
 async function appended({ text, append, table, pool: options }: Case): Promise<Appended> {
   const pool = rangeThreads({ entry, limits: LIMITS, minBytes: 0, ...options });
   const lake = { ...(await openLake("memory:", {})), ranges: pool };
-  const handle = new Table({ open: lake, run: (work) => work(), assertWritable: () => {} }, "t", table ?? {});
+  const host = {
+    open: lake,
+    run: <T>(work: () => Promise<T>) => work(),
+    assertWritable: () => {},
+    writers: new Set<never>(),
+  };
+  const handle = new Table(host, "t", table ?? {});
   const bytes = typeof text === "string" ? encoder.encode(text) : text;
   // In small pieces, that end anywhere.
   const pieces = async function* (): AsyncIterable<Uint8Array> {

@@ -37,6 +37,7 @@ import type { ParquetImport } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
 import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
 import { type Input, openInput } from "../source/input.js";
+import type { FileLayout } from "../writer/layout.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";
 import { Stage } from "./stage.js";
@@ -62,6 +63,7 @@ export interface AppendContext {
   readonly openParquet: (path: string) => Promise<ParquetImport>;
   readonly logger: Logger;
   readonly ranges: RangePool;
+  readonly layout: FileLayout;
   /** A random id for a file, a table or a batch; sorts by time. */
   readonly newId: () => string;
 }
@@ -76,16 +78,26 @@ export async function append(
   const batchId = options.batchId ?? context.newId();
   // Told before the source is read, not after.
   checkBatchId(batchId);
-  const started = performance.now();
   if (options.onSeen === "trust") {
     const table = await context.catalog.table(plan.name);
     const known = table && (await context.catalog.receipt(table.id, batchId));
     if (known) return duplicate(known);
   }
   const input = await openInput(source, { tempFolder: context.tempFolder, signal: options.signal });
+  return appendInput(context, plan, input, { ...options, batchId });
+}
+
+/** Appends an input that is open already, and disposes of it. */
+export async function appendInput(
+  context: AppendContext,
+  plan: TablePlan,
+  input: Input,
+  options: AppendOptions & { readonly batchId: string },
+): Promise<AppendResult> {
+  const started = performance.now();
   try {
     for (let attempt = 1; ; attempt++) {
-      const result = await new Attempt(context, plan, input, batchId, options, started).run();
+      const result = await new Attempt(context, plan, input, options.batchId, options, started).run();
       if (result !== "stale") return result;
       if (attempt === MAX_ATTEMPTS) {
         throw new CatalogError(
@@ -101,6 +113,7 @@ export async function append(
   } finally {
     if (input.kind === "bytes") await input.bytes[Symbol.asyncDispose]();
     if (input.kind === "rows") await input.rows[Symbol.asyncDispose]();
+    if (input.kind === "batches") await input.batches[Symbol.asyncDispose]();
   }
 }
 
@@ -254,6 +267,7 @@ class Attempt {
       schema: stored,
       partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema)),
       orderBy: parseOrderBy(orderBy, schema),
+      layout: this.#context.layout,
       keyValues: {
         "eider.table": this.#plan.name,
         "eider.batch": this.#batchId,

@@ -21,6 +21,7 @@ import { createContentHash } from "@eider/core/node";
 import { readHead } from "../source/decompress.js";
 import { spoolToFile } from "../source/spool.js";
 import {
+  type BatchesInput,
   type BatchSink,
   type BytesInput,
   bytesOf,
@@ -36,6 +37,11 @@ import {
 /** A table or record batch of any copy of `apache-arrow`. */
 export function readArrowObject(source: ArrowLike, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
   return readColumns(arrowObject(source), options, sink);
+}
+
+/** Batches of one schema, as they come. */
+export function readBatches(input: BatchesInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  return readColumns(hashedBatches(input.schema, input.batches.open()), options, sink);
 }
 
 /** Arrow IPC, stream or file. */
@@ -106,11 +112,15 @@ function countIgnored(
 
 function arrowObject(source: ArrowLike): ColumnInput {
   const { schema, batches } = fromArrow(source);
+  return hashedBatches(schema, batches);
+}
+
+function hashedBatches(schema: Schema, batches: AsyncIterable<RecordBatch> | Iterable<RecordBatch>): ColumnInput {
   const hash = createContentHash("rows");
   return {
     schema,
-    *batches() {
-      for (const batch of batches) {
+    async *batches() {
+      for await (const batch of batches) {
         hashRows(hash, batchRows(batch, "exact"));
         yield batch;
       }

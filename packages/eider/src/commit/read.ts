@@ -20,7 +20,7 @@ import {
   type ReadResult,
   rowsOf,
 } from "./pass.js";
-import { readArrowBytes, readArrowObject, readParquet } from "./read-columns.js";
+import { readArrowBytes, readArrowObject, readBatches, readParquet } from "./read-columns.js";
 import { readRows, readText } from "./read-rows.js";
 
 /** Reads the input to its end, into the sink. */
@@ -30,6 +30,8 @@ export async function readInput(input: Input, options: ReadOptions, sink: BatchS
       return readRows(input, options, sink);
     case "arrow":
       return readArrowObject(input.source, options, sink);
+    case "batches":
+      return readBatches(input, options, sink);
     case "bytes": {
       const format = await formatOf(input, options.append.format);
       if (format === "parquet") return readParquet(input, options, sink);
@@ -51,7 +53,7 @@ export async function hashInput(input: Input, options: ReadOptions): Promise<str
   if (input.kind === "rows") {
     for await (const rows of rowsOf(input, options)) hashRows(hash, rows);
   } else {
-    const { batches } = fromArrow(input.source);
+    const batches = input.kind === "batches" ? input.batches.open() : fromArrow(input.source).batches;
     for await (const batch of paced(batches, options.append.signal)) hashRows(hash, batchRows(batch, "exact"));
   }
   return hash.digest();

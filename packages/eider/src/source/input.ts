@@ -4,7 +4,14 @@
 
 import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { type ArrowLike, InvalidInputError, isArrowLike, NotFoundError } from "@eider/core";
+import {
+  type ArrowLike,
+  InvalidInputError,
+  isArrowLike,
+  NotFoundError,
+  type RecordBatch,
+  type Schema,
+} from "@eider/core";
 import type { Source } from "../options.js";
 import { filePieces } from "./file-pieces.js";
 import { interruptible } from "./interruptible.js";
@@ -29,7 +36,9 @@ export type Input =
       readonly path?: string;
     }
   | { readonly kind: "rows"; readonly rows: Replayable<readonly unknown[]> }
-  | { readonly kind: "arrow"; readonly source: ArrowLike };
+  | { readonly kind: "arrow"; readonly source: ArrowLike }
+  /** Columns that come one batch after the other, all of one schema. */
+  | { readonly kind: "batches"; readonly schema: Schema; readonly batches: Replayable<RecordBatch> };
 
 export interface InputOptions {
   /** For copies of streams that outgrow memory. */

@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
+import { batchBytes, type RecordBatch } from "@eider/core";
 
 /** Bytes read back from the file at a time. */
 const READ_BYTES = 1024 * 1024;
@@ -45,26 +46,34 @@ const byteCodec: Codec<Uint8Array> = {
   },
 };
 
-/** Chunks of rows as length-prefixed structured clones: dates, big integers, bytes, NaN and −0 come back as they were. */
-const rowCodec: Codec<readonly unknown[]> = {
-  memoryLimit: 20_000,
-  weight: (piece) => piece.length,
-  own: (piece) => piece,
-  encode(piece) {
-    const body = serialize(piece);
-    const framed = Buffer.allocUnsafe(4 + body.length);
-    framed.writeUInt32LE(body.length, 0);
-    body.copy(framed, 4);
-    return framed;
-  },
-  async *decode(file, length) {
-    for (let at = 0; at < length; ) {
-      const size = Buffer.from(await readFully(file, at, 4)).readUInt32LE(0);
-      yield deserialize(await readFully(file, at + 4, size)) as unknown[];
-      at += 4 + size;
-    }
-  },
-};
+/**
+ * Chunks of rows, or columns, as length-prefixed structured clones: dates, big integers, bytes, NaN and −0 come back as
+ * they were.
+ */
+function cloneCodec<T>(memoryLimit: number, weight: (piece: T) => number): Codec<T> {
+  return {
+    memoryLimit,
+    weight,
+    own: (piece) => piece,
+    encode(piece) {
+      const body = serialize(piece);
+      const framed = Buffer.allocUnsafe(4 + body.length);
+      framed.writeUInt32LE(body.length, 0);
+      body.copy(framed, 4);
+      return framed;
+    },
+    async *decode(file, length) {
+      for (let at = 0; at < length; ) {
+        const size = Buffer.from(await readFully(file, at, 4)).readUInt32LE(0);
+        yield deserialize(await readFully(file, at + 4, size)) as T;
+        at += 4 + size;
+      }
+    },
+  };
+}
+
+const rowCodec = cloneCodec<readonly unknown[]>(20_000, (piece) => piece.length);
+const batchCodec = cloneCodec<RecordBatch>(16 * 1024 * 1024, batchBytes);
 
 /** Reads `length` bytes at a position, however many reads that takes. */
 async function readFully(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
@@ -85,6 +94,11 @@ export function spoolBytes(source: AsyncIterable<Uint8Array>, folder: string): R
 /** Keeps a stream of row chunks so that it can be read again. Rows kept in memory are the caller's own objects. */
 export function spoolRows(source: AsyncIterable<readonly unknown[]>, folder: string): Replayable<readonly unknown[]> {
   return new Spool(source, rowCodec, folder);
+}
+
+/** Keeps a stream of batches so that it can be read again. Batches kept in memory share the caller's buffers. */
+export function spoolBatches(source: AsyncIterable<RecordBatch>, folder: string): Replayable<RecordBatch> {
+  return new Spool(source, batchCodec, folder);
 }
 
 /** Copies a one-shot stream as it is read, and gives the same pieces again. */

@@ -89,9 +89,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "trust a put that got no answer",
     faults: [
       {
-        file: "packages/eider/src/commit/data-file.ts",
-        find: "if ((await this.#options.store.head(this.#key))?.size === this.#bytes) return;",
-        replace: "return;",
+        file: "packages/eider/src/commit/stage.ts",
+        find: "if ((await this.#options.store.head(key))?.size === bytes) return true;",
+        replace: "return true;",
       },
     ],
   },
