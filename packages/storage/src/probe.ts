@@ -19,11 +19,11 @@ export async function probeStore(store: ObjectStore, options: { readonly signal?
     for (let round = 0; round < ROUNDS; round++) {
       const key = `${PROBE_FOLDER}/${randomUUID()}`;
       keys.push(key);
-      const won = await race((body) => store.put(key, body, { ...options, ifAbsent: true }), isLoss);
+      const won = await race("create", (body) => store.put(key, body, { ...options, ifAbsent: true }), isLoss);
       if (won !== 1) throw lacks("no_conditional_put", store, "creates", won);
       if (!store.capabilities.conditionalReplace) continue;
       const etag = (await store.head(key, options))?.etag ?? "";
-      const replaced = await race((body) => store.put(key, body, { ...options, ifMatch: etag }), isMismatch);
+      const replaced = await race("replace", (body) => store.put(key, body, { ...options, ifMatch: etag }), isMismatch);
       if (replaced !== 1) throw lacks("no_conditional_replace", store, "replacements", replaced);
     }
   } finally {
@@ -32,8 +32,12 @@ export async function probeStore(store: ObjectStore, options: { readonly signal?
 }
 
 /** How many of the racers won. What is neither won nor lost is thrown. */
-async function race(put: (body: Uint8Array) => Promise<unknown>, isLost: (error: unknown) => boolean): Promise<number> {
-  const racers = Array.from({ length: RACERS }, (_, i) => put(new TextEncoder().encode(`racer ${i}`)));
+async function race(
+  what: string,
+  put: (body: Uint8Array) => Promise<unknown>,
+  isLost: (error: unknown) => boolean,
+): Promise<number> {
+  const racers = Array.from({ length: RACERS }, (_, i) => put(new TextEncoder().encode(`${what} ${i}`)));
   const ends = await Promise.allSettled(racers);
   for (const end of ends) if (end.status === "rejected" && !isLost(end.reason)) throw end.reason;
   return ends.filter(({ status }) => status === "fulfilled").length;

@@ -5,7 +5,7 @@ import { Backoff } from "./backoff.js";
 import { etagMismatch } from "./conditions.js";
 import type { S3Calls, S3Connection } from "./s3-connection.js";
 import { publicError, S3Failure } from "./s3-errors.js";
-import { headObject, type MarkedInfo, plainEtag, wholeSeconds } from "./s3-object.js";
+import { type Found, headObject, plainEtag, wholeSeconds } from "./s3-object.js";
 import type { ObjectInfo, PutOptions } from "./store.js";
 
 /** What is to become visible. */
@@ -70,13 +70,14 @@ export async function commit<O extends CommitOperation>(
           if (unsettled !== undefined) throw putUnsettled(key, reason);
           return undefined;
         });
-        if (found?.mark === put.mark) return found;
+        if (found?.mark === put.mark) return found.info;
         if (put.ifMatch === undefined) throw exists(key, cause);
-        if (found?.etag !== put.ifMatch || quotes !== connection.quotesEtags) throw etagMismatch(key, cause);
+        if (found?.info.etag !== put.ifMatch || quotes !== connection.quotesEtags) throw etagMismatch(key, cause);
         // It is the right one: this store wants its etags the other way.
         quotes = !quotes;
         continue;
       }
+      if (once) throw cause;
       try {
         await backoff.wait(cause, signal);
       } catch (last) {
@@ -84,7 +85,7 @@ export async function commit<O extends CommitOperation>(
         const found = await settle(connection, key).catch((reason: unknown) => {
           throw putUnsettled(key, reason);
         });
-        if (found?.mark === put.mark) return found;
+        if (found?.mark === put.mark) return found.info;
         // Whoever is there keeps an earlier try with this condition from ever taking effect.
         if (put.ifAbsent && found !== undefined) throw exists(key, last);
         throw putUnsettled(key, last);
@@ -94,7 +95,7 @@ export async function commit<O extends CommitOperation>(
 }
 
 /** Looks what is there, in bounded time and whatever the caller's signal says: the caller has to be told. */
-export function settle(connection: S3Connection, key: string): Promise<MarkedInfo | undefined> {
+export function settle(connection: S3Connection, key: string): Promise<Found | undefined> {
   return headObject(connection, key, AbortSignal.timeout(SETTLE_MILLISECONDS));
 }
 
@@ -113,8 +114,9 @@ async function look(connection: S3Connection, put: Commit, etag: string): Promis
   const found = await settle(connection, put.key).catch(() => undefined);
   // Replaced already, or not to be read with these credentials.
   if (found?.mark !== put.mark) return told(connection, put, etag);
-  if (found.size === put.size) return found;
-  const message = `${put.key} has ${found.size} bytes, of ${put.size} that were put. Delete it and put it again.`;
+  const { info } = found;
+  if (info.size === put.size) return info;
+  const message = `${put.key} has ${info.size} bytes, of ${put.size} that were put. Delete it and put it again.`;
   throw new StoreError("put_unsettled", message, { subject: put.key });
 }
 

@@ -21,8 +21,9 @@ export function wholeSeconds(time: Date | number | undefined): number {
   return Math.floor(Number(time ?? 0) / 1000) * 1000;
 }
 
-/** What `head` knows, and the mark that a put left. */
-export interface MarkedInfo extends ObjectInfo {
+/** An object that is there, and the mark that its put left. */
+export interface Found {
+  readonly info: ObjectInfo;
   readonly mark: string | undefined;
 }
 
@@ -34,18 +35,14 @@ export async function headObject(
   connection: S3Connection,
   key: string,
   signal: AbortSignal | undefined,
-): Promise<MarkedInfo | undefined> {
+): Promise<Found | undefined> {
   try {
     const mode = signal === undefined ? {} : { abortSignal: signal };
     const Key = connection.absolute(key);
     const found = await connection.retry("HeadObject", { Key }, mode, ({ status }) => status === 404);
-    return {
-      key,
-      size: found.ContentLength ?? 0,
-      etag: plainEtag(found.ETag),
-      modifiedAt: wholeSeconds(found.LastModified),
-      mark: found.Metadata?.[MARK],
-    };
+    const { ContentLength: size = 0, LastModified, ETag, Metadata } = found;
+    const info = { key, size, etag: plainEtag(ETag), modifiedAt: wholeSeconds(LastModified) };
+    return { info, mark: Metadata?.[MARK] };
   } catch (error) {
     if (error instanceof S3Failure) return undefined;
     throw error;
@@ -122,12 +119,12 @@ export async function getObject(
     const { range, stream, ...facts } = opened;
     return { ...facts, body: resumingBody(connection, facts, range, stream, signal) };
   }
-  const info = await headObject(connection, key, signal);
-  if (info === undefined) throw new NotFoundError("object_not_found", `There is no object ${key}.`, { subject: key });
-  const { mark: _, ...facts } = info;
-  const { start, end } = resolveRange(wanted, facts.size);
+  const found = await headObject(connection, key, signal);
+  if (found === undefined) throw new NotFoundError("object_not_found", `There is no object ${key}.`, { subject: key });
+  const { info } = found;
+  const { start, end } = resolveRange(wanted, info.size);
   if (start !== end) throw changed(key);
-  return { ...facts, body: memoryBody(key, new Uint8Array(0), { start: 0, end: 0 }, signal) };
+  return { ...info, body: memoryBody(key, new Uint8Array(0), { start: 0, end: 0 }, signal) };
 }
 
 async function openRetrying(

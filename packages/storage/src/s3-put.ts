@@ -92,7 +92,7 @@ async function putStream(
   options: PutOptions,
 ): Promise<ObjectInfo> {
   const { connection, slots } = parts;
-  const { partBytes, maxConditionalBytes } = connection.settings;
+  const { partBytes, maxParts, maxConditionalBytes } = connection.settings;
   const conditional = put.ifAbsent || put.ifMatch !== undefined;
   /** Ends the reading of the body when a part fails, even while the source hangs. */
   const ended = new AbortController();
@@ -124,6 +124,7 @@ async function putStream(
   try {
     await drainBody(body, { ...options, signal }, async (chunk) => {
       total += chunk.length;
+      if (total > partBytes * maxParts) throw tooLong(put.key, connection);
       for (let start = 0; start < chunk.length; ) {
         if (part.full) await turn();
         start += part.add(chunk.subarray(start));

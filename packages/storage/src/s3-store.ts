@@ -85,10 +85,7 @@ export class S3Store implements ObjectStore {
   head(key: string, options: CallOptions = {}): Promise<ObjectInfo | undefined> {
     return this.#run(options.signal, async (signal) => {
       assertSafeKey(key);
-      const found = await headObject(this.#connection, key, signal);
-      if (found === undefined) return undefined;
-      const { mark: _, ...info } = found;
-      return info;
+      return (await headObject(this.#connection, key, signal))?.info;
     });
   }
 

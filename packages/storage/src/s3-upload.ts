@@ -119,8 +119,6 @@ export class Upload {
    * @throws the error of an earlier part, or the signal's reason
    */
   async add(bytes: Uint8Array, signal: AbortSignal, onDone?: () => void): Promise<void> {
-    const { maxParts } = this.#connection.settings;
-    if (this.#count === maxParts) throw tooLong(this.#key, this.#connection);
     const number = ++this.#count;
     await this.#slots.take(AbortSignal.any([signal, this.failed]));
     const running = this.#send(number, bytes, signal)
@@ -151,7 +149,7 @@ export class Upload {
       const found = await settle(this.#connection, this.#key).catch(() => {
         throw error;
       });
-      if (found?.mark === put.mark) return found;
+      if (found?.mark === put.mark) return found.info;
       throw found === undefined && error.cause instanceof StoreError
         ? error.cause
         : putUnsettled(this.#key, error.cause);

@@ -24,7 +24,8 @@ export interface PutOptions {
   readonly ifAbsent?: boolean;
   /**
    * Replace only: unless the object has this etag at the commit point, nothing changes and the call throws `StoreError`
-   * `etag_mismatch`, also where there is no object. Needs `conditionalReplace`; not together with `ifAbsent`.
+   * `etag_mismatch`, also where there is no object. Needs `conditionalReplace`; not together with `ifAbsent`. Where etags
+   * are made from the bytes, one that was replaced by equal bytes has it still.
    */
   readonly ifMatch?: string;
   /**
