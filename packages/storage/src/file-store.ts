@@ -1,15 +1,17 @@
 import { type FileHandle, link, lstat, rename, rmdir, unlink } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { AlreadyExistsError, InvalidInputError, StoreError } from "@eider/core";
 import { assertOneCondition, noConditionalReplace } from "./conditions.js";
+import { mergedName } from "./exact-names.js";
 import { openObject } from "./file-body.js";
 import { errorCode, fileError, isAbsent, notFound } from "./file-error.js";
 import { factsOf } from "./file-facts.js";
 import { listFiles } from "./file-listing.js";
 import { Folders, isLink, MAX_RACES, WINDOWS } from "./folders.js";
 import { assertSafeKey, folderOf, keyToPath } from "./keys.js";
+import type { StoreWarning } from "./network-disk.js";
 import type {
   CallOptions,
   GetOptions,
@@ -39,6 +41,8 @@ export interface FileStoreOptions {
   readonly durable?: boolean;
   /** Refuse `put` and `delete`. Default false. */
   readonly readOnly?: boolean;
+  /** Told once, at the first use, if the folder is on a network file system. Default: `process.emitWarning`. */
+  readonly onWarning?: (warning: StoreWarning) => void;
 }
 
 /**
@@ -74,7 +78,7 @@ export class FileStore implements ObjectStore {
     this.url = pathToFileURL(this.#root).href;
     this.#durable = options.durable ?? true;
     this.#readOnly = options.readOnly ?? false;
-    this.#folders = new Folders(this.#root, this.#durable);
+    this.#folders = new Folders(this.#root, this.#durable, options.onWarning ?? emitWarning);
   }
 
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<ObjectInfo> {
@@ -102,7 +106,7 @@ export class FileStore implements ObjectStore {
     assertSafeKey(key);
     const path = await this.#find(key);
     this.#check(options.signal);
-    if (path === undefined) throw notFound(key);
+    if (path === undefined || !(await this.#isNamed(path))) throw notFound(key);
     return openObject(path, key, options, this.#handles);
   }
 
@@ -110,7 +114,7 @@ export class FileStore implements ObjectStore {
     this.#check(options.signal);
     assertSafeKey(key);
     const path = await this.#find(key);
-    if (path === undefined) return undefined;
+    if (path === undefined || !(await this.#isNamed(path))) return undefined;
     try {
       const stats = await lstat(path, { bigint: true });
       if (stats.isSymbolicLink()) throw isLink(key);
@@ -166,6 +170,11 @@ export class FileStore implements ObjectStore {
     return folder === undefined ? undefined : join(folder, this.#name(key));
   }
 
+  /** Where names merge, an object of another name is found by this one too. */
+  #isNamed(path: string): Promise<boolean> {
+    return this.#folders.hasName(dirname(path), basename(path));
+  }
+
   #name(key: string): string {
     return keyToPath(key.slice(key.lastIndexOf("/") + 1), WINDOWS);
   }
@@ -176,6 +185,7 @@ export class FileStore implements ObjectStore {
       const folder = await this.#folders.make(folderOf(key));
       const path = join(folder, this.#name(key));
       try {
+        if (!(await this.#isNamed(path)) && (await isThere(path))) throw mergedName(key);
         if (ifAbsent) await create(file.path, path, key);
         else await replace(file.path, path);
       } catch (error) {
@@ -206,7 +216,7 @@ export class FileStore implements ObjectStore {
   /** True if there was such an object. */
   async #remove(key: string): Promise<boolean> {
     const path = await this.#find(key);
-    if (path === undefined) return false;
+    if (path === undefined || !(await this.#isNamed(path))) return false;
     try {
       await retryWhileHeld(() => unlink(path));
       return true;
@@ -266,6 +276,17 @@ async function retryWhileHeld(change: () => Promise<void>): Promise<void> {
     await sleep(wait);
   }
   return change();
+}
+
+function emitWarning({ code, message }: StoreWarning): void {
+  process.emitWarning(message, { type: "StoreWarning", code });
+}
+
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function removeEmptyFolder(path: string): Promise<boolean> {

@@ -1,8 +1,10 @@
 import { lstat, mkdir, open, realpath, rmdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { StoreError } from "@eider/core";
+import { ExactNames, mergedName } from "./exact-names.js";
 import { errorCode, fileError, isAbsent } from "./file-error.js";
-import { folderOf, keyToPath } from "./keys.js";
+import { folderOf, keyToPath, TEMPORARY_FOLDER } from "./keys.js";
+import { networkWarning, type StoreWarning } from "./network-disk.js";
 
 /** True where file names have Windows' rules. */
 export const WINDOWS: boolean = process.platform === "win32";
@@ -23,36 +25,43 @@ export const MAX_RACES = 100;
 export class Folders {
   readonly root: string;
   readonly #durable: boolean;
+  /** Until it was called or there is nothing to warn of. */
+  #onWarning: ((warning: StoreWarning) => void) | undefined;
   #real: string | undefined;
   #rootSettled = false;
+  /** Folders that are known to be called as their keys say. */
+  readonly #exact = new Set<string>();
+  #names: ExactNames | undefined;
   /** Folders whose own entry in their parent is known to be on disk. */
   readonly #settled = new Set<string>();
   /** By path: the sync that runs now, and the one that starts after it and serves everybody who came meanwhile. */
   readonly #syncs = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
-  constructor(root: string, durable: boolean) {
+  constructor(root: string, durable: boolean, onWarning?: (warning: StoreWarning) => void) {
     this.root = resolve(root);
     this.#durable = durable;
+    this.#onWarning = onWarning;
   }
 
   /** The real path of a folder, or undefined if it is not there. */
   async find(key: string): Promise<string | undefined> {
-    const root = await this.#findRoot();
-    if (root === undefined || key === "") return root;
-    const path = join(root, keyToPath(key, WINDOWS));
-    const real = await this.#resolve(path, key);
-    if (real === undefined) return undefined;
-    // A difference is a link, or only another case or Unicode form of the same name.
-    if (real !== path) await this.#refuseLinks(root, key);
-    return path;
+    const path = await this.#findAny(key);
+    return path === undefined || (await this.#isExact(path, key)) ? path : undefined;
+  }
+
+  /** Whether the entry that was found there is called so, and not only taken for it. */
+  async hasName(folder: string, name: string): Promise<boolean> {
+    return this.#names === undefined || this.#names.has(folder, name);
   }
 
   /** The real path of a folder, made with its parents if need be. Their entries are on disk when this returns. */
   async make(key: string): Promise<string> {
     for (let race = 0; race < MAX_RACES; race++) {
       const root = await this.#makeRoot();
-      const path = await this.find(key);
+      const path = await this.#findAny(key);
       if (path !== undefined) {
+        if (!(await this.#isExact(path, key))) throw mergedName(key);
+        if (key === TEMPORARY_FOLDER) await this.#names?.assertKept(path);
         await this.#settle(root, key);
         return path;
       }
@@ -85,12 +94,34 @@ export class Folders {
     await Promise.all([...left].map((key) => this.sync(join(root, keyToPath(key, WINDOWS)))));
   }
 
+  /** The real path of what is found at a key: where names merge, a folder of another name too. */
+  async #findAny(key: string): Promise<string | undefined> {
+    const root = await this.#findRoot();
+    if (root === undefined || key === "") return root;
+    const path = join(root, keyToPath(key, WINDOWS));
+    const real = await this.#resolve(path, key);
+    if (real === undefined) return undefined;
+    // A difference is a link, or only another case or Unicode form of the same name.
+    if (real !== path) await this.#refuseLinks(root, key);
+    return path;
+  }
+
+  /** Each folder is looked at once: somebody would have to remove it and make it anew by another name. */
+  async #isExact(path: string, key: string): Promise<boolean> {
+    if (key === "" || this.#exact.has(key)) return true;
+    if (!(await this.#isExact(dirname(path), folderOf(key)))) return false;
+    if (!(await this.hasName(dirname(path), basename(path)))) return false;
+    this.#exact.add(key);
+    return true;
+  }
+
   /** Returns the folder that stays. */
   async #pruneOne(root: string, key: string): Promise<string> {
     let folder = key;
     while (folder !== "") {
       // Before and after: a folder made anew by others meanwhile must be settled anew.
       this.#settled.delete(folder);
+      this.#exact.delete(folder);
       try {
         await rmdir(join(root, keyToPath(folder, WINDOWS)));
       } catch (error) {
@@ -107,6 +138,11 @@ export class Folders {
     try {
       const real = await realpath(this.root);
       if (!(await stat(real)).isDirectory()) throw notFolder(this.root);
+      this.#names ??= new ExactNames(real);
+      const onWarning = this.#onWarning;
+      this.#onWarning = undefined;
+      const warning = onWarning && (await networkWarning(real));
+      if (warning !== undefined) onWarning?.(warning);
       this.#real = real;
       return real;
     } catch (error) {
@@ -144,6 +180,8 @@ export class Folders {
   #forget(): void {
     this.#real = undefined;
     this.#rootSettled = false;
+    this.#names = undefined;
+    this.#exact.clear();
     this.#settled.clear();
   }
 

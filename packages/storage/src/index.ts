@@ -9,6 +9,7 @@ export { type Fault, type FaultRule, type FaultScript, FaultStore, type StoreCal
 export { FileStore, type FileStoreOptions } from "./file-store.js";
 export { assertSafeKey, compareKeys } from "./keys.js";
 export { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
+export type { StoreWarning } from "./network-disk.js";
 export { openStore } from "./open.js";
 export { PrefixStore } from "./prefix-store.js";
 export { probeStore } from "./probe.js";

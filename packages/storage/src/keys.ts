@@ -13,8 +13,11 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 /** What Windows names may not hold; `FileStore` maps it there to U+F000 + code, as Cygwin, WSL and SMB clients do. */
 const WINDOWS_FORBIDDEN = /[<>:"|?*]/g;
 const WINDOWS_MAPPED = /[\uf022\uf02a\uf03a\uf03c\uf03e\uf03f\uf07c]/g;
-/** https://learn.microsoft.com/windows/win32/fileio/naming-a-file: reserved with any extension, in any case. */
-const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
+/**
+ * https://learn.microsoft.com/windows/win32/fileio/naming-a-file: reserved with any extension, in any case; spaces before
+ * the dot are dropped.
+ */
+const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\.|$)/i;
 /** Where `FileStore` writes before an object becomes visible. No store has a key there, at any depth, in any case. */
 const TEMPORARY = /(?:^|\/)_eider\/tmp(?:\/|$)/i;
 

@@ -54,6 +54,7 @@ describe("assertSafeKey", () => {
   test.each([
     "a",
     "tenant=con/x",
+    "console .txt",
     "console",
     "com10",
     "_eider/tmpx",

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, fork } from "node:child_process";
-import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -78,6 +78,25 @@ describe.runIf(process.platform !== "win32")("a process killed", () => {
       expect((await store.head("a/large"))?.size).toBe(5);
     },
   );
+
+  test("between the two names of an object leaves it whole, and sweeping the one leaves the other", async () => {
+    await expect(run(process.execPath, [script("killed-linked"), root])).rejects.toMatchObject({ signal: "SIGKILL" });
+    const temp = join(root, "_eider", "tmp");
+    const [name] = await readdir(temp);
+    expect((await stat(join(temp, name!))).ino).toBe((await stat(join(root, "a", "object"))).ino);
+    const store = new FileStore(root);
+    const listed: string[] = [];
+    for await (const { key } of store.list("")) listed.push(key);
+    expect(listed).toEqual(["a/object"]);
+    await expect(store.put("a/object", new Uint8Array(5), { ifAbsent: true })).rejects.toThrow(AlreadyExistsError);
+    // Two days later.
+    await utimes(join(temp, name!), Date.now() / 1000 - 172_800, Date.now() / 1000 - 172_800);
+    const next = new FileStore(root);
+    await next.put("b", new Uint8Array(1));
+    await next[Symbol.asyncDispose]();
+    expect(await readdir(temp)).toEqual([]);
+    expect((await readFile(join(root, "a", "object"))).every((byte) => byte === 7)).toBe(true);
+  });
 
   test("right after a put leaves the whole object, and creating it again is refused", async () => {
     await expect(run(process.execPath, [script("killed"), root, "after"])).rejects.toMatchObject({ signal: "SIGKILL" });
