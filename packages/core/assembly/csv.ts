@@ -40,6 +40,7 @@ import {
   VALUES,
 } from "./node";
 import { append64, digits, exponential, integer, readDecimal, readFloat, readInteger, scale, slot } from "./number";
+import { dropNote, keepNote, note, PROFILE } from "./profile";
 import { days, micros, readDate, readInstant, readTime, readTimestamp } from "./temporal";
 import { appendBase64, appendUuid } from "./text";
 
@@ -57,6 +58,8 @@ const DIRECT: u32 = 2;
 const EMPTY_IS_NULL: u32 = 4;
 /** Short records are filled with nulls. */
 const PAD: u32 = 8;
+/** The columns are profiles. */
+const PROFILES: u32 = 16;
 
 /** The dialect in bytes; 256 where there is none. */
 let delimiter: u32 = 0;
@@ -66,6 +69,7 @@ let trim: bool = false;
 let direct: bool = false;
 let emptyIsNull: bool = false;
 let ragged: bool = false;
+let profiles: bool = false;
 
 /**
  * What the columns of the input are, eight bytes each: the column that they go to, or {@link DROPPED} or
@@ -117,6 +121,7 @@ export function configureCsv(
   direct = (flags & DIRECT) !== 0;
   emptyIsNull = (flags & EMPTY_IS_NULL) !== 0;
   ragged = (flags & PAD) !== 0;
+  profiles = (flags & PROFILES) !== 0;
   cells = cellTable;
   width = cellCount;
   dropped = cellTable + <usize>cellCount * CELL_BYTES;
@@ -174,10 +179,12 @@ export function readRecords(at: usize, end: usize): usize {
     const next: usize = stop === 0 ? 0 : behindLine(stop);
     if (next === 0) {
       truncate(root, index);
+      if (profiles) keepNotes(false);
       if (stop !== 0 || lineEnd(at) >= limit) cut = true;
       break;
     }
     store<u32>(root, index + 1, LENGTH);
+    if (profiles) keepNotes(true);
     endRow(index + 1, stop - at);
     for (let i: u32 = 0; i < droppedCount; i++) {
       const cell = load<usize>(dropped + ((<usize>i) << 2));
@@ -187,6 +194,16 @@ export function readRecords(at: usize, end: usize): usize {
     at = next;
   }
   return at;
+}
+
+/** Whether what the profiles have noted of the record counts. */
+function keepNotes(counts: bool): void {
+  for (let cell = cells; cell < dropped; cell += CELL_BYTES) {
+    const profile = load<usize>(cell);
+    if (profile <= FORBIDDEN) continue;
+    if (counts) keepNote(profile);
+    else dropNote(profile);
+  }
 }
 
 /** Where the line end at `at` ends: LF, CR LF or CR; 0 if that is not known before there is more input. */
@@ -406,8 +423,8 @@ function readText(at: usize, c: u32): usize {
 /** Appends the cell at `at`, which begins with `c`, to a column that is not of text; returns where it ends, or 0. */
 function readCell(node: usize, at: usize, c: u32): usize {
   const type = load<u32>(node, TYPE);
-  if (type === JSON_TEXT || type >= STRUCT) return 0;
-  if (direct && type !== BINARY && type !== FIXED) {
+  if (type === JSON_TEXT || (type >= STRUCT && type !== PROFILE)) return 0;
+  if (direct && type !== BINARY && type !== FIXED && type !== PROFILE) {
     if (c !== quote) return readValue(node, at, type);
     at = readValue(node, at + 1, type);
     return at !== 0 && load<u8>(at) === quote ? at + 1 : 0;
@@ -418,6 +435,7 @@ function readCell(node: usize, at: usize, c: u32): usize {
   const textEnd = text + load<u32>(cellText, END);
   if (type === BINARY || type === FIXED) return appendBase64(node, text, textEnd) ? end : 0;
   store<u8>(textEnd, LF);
+  if (type === PROFILE) return note(node, text, textEnd) ? end : 0;
   return readValue(node, text, type) === textEnd ? end : 0;
 }
 

@@ -28,11 +28,11 @@ const ZERO: u32 = 0x30;
 const MAX_DIGITS: i32 = 19;
 
 /** What {@link readNumber} read: ± mantissa × 10^−scale. The mantissa is meaningless beyond 19 digits. */
-let mantissa: u64 = 0;
+export let mantissa: u64 = 0;
 export let scale: i32 = 0;
 /** Significant digits: without leading zeros. */
 export let digits: i32 = 0;
-let negative: bool = false;
+export let negative: bool = false;
 /** Written without fraction and exponent; with an exponent. */
 export let integer: bool = false;
 export let exponential: bool = false;

@@ -16,6 +16,7 @@ const TRIM = 1;
 const DIRECT = 2;
 const EMPTY_IS_NULL = 4;
 const PAD = 8;
+const PROFILES = 16;
 const DROPPED = 0;
 const FORBIDDEN = 1;
 
@@ -33,9 +34,8 @@ export class CsvEngineRecords implements CsvRecordTaker {
   #loaded: Uint8Array | undefined;
   #kept = 0;
   /** Columns of the input, of which the engine has a table. */
-  #names: readonly string[] = [];
+  #width = 0;
   #cells = 0;
-  /** Whether any record can be a row. */
   #usable = false;
 
   constructor(options: TextParserOptions, batches: EngineBatches) {
@@ -46,30 +46,35 @@ export class CsvEngineRecords implements CsvRecordTaker {
   }
 
   /**
-   * Begins to take records.
-   * @param names columns of the input
-   * @param sources for each field of the schema the column of the input, or −1
+   * Begins to take records of `width` cells.
+   * @param room bytes to be kept free for the caller
+   * @param nodeOf where a column of the input goes to, given the address of that room; undefined where the schema lacks
+   *   it
+   * @returns the address of the room
    */
-  begin(delimiter: string | undefined, names: readonly string[], sources: readonly number[]): void {
+  begin(
+    delimiter: string | undefined,
+    width: number,
+    room: number,
+    nodeOf: (column: number, room: number) => number | undefined,
+  ): number {
     const csv = this.#options.csv ?? {};
-    const { plan, engine } = this.#batches;
-    const { exports } = engine;
-    const width = names.length;
-    this.#names = names;
-    this.#cells = this.#tables;
-    const texts = (csv.nullValues ?? [""]).filter((text) => text !== "").map((text) => new TextEncoder().encode(text));
-    // The cells, room for the engine to note those that it drops, the null texts' entries, the texts.
+    const { exports } = this.#batches.engine;
+    const { nullValues = [""] } = csv;
+    const texts = nullValues.filter((text) => text !== "").map((text) => new TextEncoder().encode(text));
+    // The room, the cells, place to note those that are dropped, the null texts' entries, the texts.
+    const roomAddress = this.#tables;
+    this.#width = width;
+    this.#cells = roomAddress + room;
     const nulls = this.#cells + width * 12;
     let top = nulls + texts.length * 8;
     exports.reach(top + texts.reduce((sum, text) => sum + text.length, 0));
-    const { bytes, words } = engine;
+    const { bytes, words } = this.#batches.engine;
     const unknown = this.#options.unknownFields === "ignore" ? DROPPED : FORBIDDEN;
     for (let i = 0; i < width; i++) {
-      words[(this.#cells >>> 2) + 2 * i] = unknown;
+      words[(this.#cells >>> 2) + 2 * i] = nodeOf(i, roomAddress) ?? unknown;
       words[(this.#cells >>> 2) + 2 * i + 1] = 0;
     }
-    for (const [field, source] of sources.entries())
-      if (source !== -1) words[(this.#cells >>> 2) + 2 * source] = plan.root.children[field]!.address;
     for (const [i, text] of texts.entries()) {
       words[(nulls >>> 2) + 2 * i] = top;
       words[(nulls >>> 2) + 2 * i + 1] = text.length;
@@ -81,8 +86,9 @@ export class CsvEngineRecords implements CsvRecordTaker {
     const flags =
       (dialect.trim ? TRIM : 0) |
       (isDirect(dialect) ? DIRECT : 0) |
-      ((csv.nullValues ?? [""]).includes("") ? EMPTY_IS_NULL : 0) |
-      (csv.ragged === "pad" ? PAD : 0);
+      (nullValues.includes("") ? EMPTY_IS_NULL : 0) |
+      (csv.ragged === "pad" ? PAD : 0) |
+      (room > 0 ? PROFILES : 0);
     exports.configureCsv(
       dialect.delimiter,
       dialect.quote,
@@ -93,7 +99,8 @@ export class CsvEngineRecords implements CsvRecordTaker {
       nulls,
       texts.length,
     );
-    this.#usable = width > 0 && plan.root.children.every(({ nullable }, field) => nullable || sources[field] !== -1);
+    this.#usable = width > 0;
+    return roomAddress;
   }
 
   take(bytes: Uint8Array, at: number): number {
@@ -137,12 +144,17 @@ export class CsvEngineRecords implements CsvRecordTaker {
     this.#loaded = undefined;
   }
 
-  /** Values that the engine has dropped so far, by column. */
-  *dropped(): Iterable<readonly [name: string, count: number]> {
+  /** No record can be a row: all go to the reader. */
+  stop(): void {
+    this.#usable = false;
+  }
+
+  /** Values that the engine has dropped so far, by column of the input. */
+  *dropped(): Iterable<readonly [column: number, count: number]> {
     const { words } = this.#batches.engine;
-    for (const [i, name] of this.#names.entries()) {
+    for (let i = 0; i < this.#width; i++) {
       const count = words[(this.#cells >>> 2) + 2 * i + 1]!;
-      if (count > 0) yield [name, count];
+      if (count > 0) yield [i, count];
     }
   }
 

@@ -29,6 +29,8 @@ class CsvEngineText implements EngineText, CsvConsumer {
   readonly engine: CsvEngineRecords;
   readonly #rows: CsvRows;
   readonly #input: CsvInput;
+  /** Columns of the input. */
+  #names: readonly string[] = [];
 
   constructor(options: TextParserOptions, engine: Engine) {
     const batches = new EngineBatches(options, engine);
@@ -60,7 +62,12 @@ class CsvEngineText implements EngineText, CsvConsumer {
 
   columns(names: readonly string[], line: number): void {
     this.#rows.columns(names, line);
-    this.engine.begin(this.#input.delimiter, names, this.#rows.sources);
+    this.#names = names;
+    const { children } = this.batches.plan.root;
+    const { sources } = this.#rows;
+    const nodes = new Map(sources.map((column, field) => [column, children[field]!.address]));
+    this.engine.begin(this.#input.delimiter, names.length, 0, (column) => nodes.get(column));
+    if (children.some(({ nullable }, field) => !nullable && sources[field] === -1)) this.engine.stop();
   }
 
   records(block: CsvReader, from: number): void {
@@ -73,7 +80,10 @@ class CsvEngineText implements EngineText, CsvConsumer {
 
   ignoredFields(): Map<string, number> {
     const all = new Map(this.batches.ignoredFields);
-    for (const [name, count] of this.engine.dropped()) all.set(name, (all.get(name) ?? 0) + count);
+    for (const [column, count] of this.engine.dropped()) {
+      const name = this.#names[column]!;
+      all.set(name, (all.get(name) ?? 0) + count);
+    }
     return all;
   }
 }

@@ -1,9 +1,11 @@
 /** CSV bytes → schema. Every cell of every row is looked at; a column's type never depends on their order. */
 
-import { detectDelimiter } from "./csv-dialect.js";
-import { type CsvConsumer, CsvInput, NullCells, ROW, recordForm } from "./csv-input.js";
+import { csvDialect, detectDelimiter } from "./csv-dialect.js";
+import { type CsvConsumer, CsvInput, type CsvRecordTaker, NullCells, ROW, recordForm } from "./csv-input.js";
 import { isFloat } from "./csv-numbers.js";
+import { CsvProfiles, type ProfileOptions } from "./csv-profile.js";
 import { type CsvReader, ESCAPED } from "./csv-reader.js";
+import { PIECE_BYTES } from "./engine-batches.js";
 import { InvalidInputError } from "./errors.js";
 import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber } from "./evolve.js";
 import { MAX_COLUMNS } from "./infer.js";
@@ -32,6 +34,13 @@ export interface CsvInferrerOptions extends InferrerOptions {
  * base schema has keep their type; numeric ones are widened to take the numbers among the cells.
  */
 export function createCsvInferrer(options: CsvInferrerOptions): Inferrer<Uint8Array> {
+  const csv = options.csv ?? {};
+  csvDialect(csv); // an engine that is acquired must find its inferrer
+  return new CsvInferrer(options, CsvProfiles.create(csv));
+}
+
+/** The same without the engine. */
+export function createPlainCsvInferrer(options: CsvInferrerOptions): Inferrer<Uint8Array> {
   return new CsvInferrer(options);
 }
 
@@ -45,9 +54,12 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
   /** For each what its cells need, undefined where the base schema has decided. */
   #columns: readonly (ColumnNeed | undefined)[] = [];
   #rows = 0;
+  /** Until the schema is asked for, which gives the engine back. */
+  #profiles: CsvProfiles | undefined;
 
-  constructor(options: CsvInferrerOptions) {
+  constructor(options: CsvInferrerOptions, profiles?: CsvProfiles) {
     this.#options = options;
+    this.#profiles = profiles;
     const csv = options.csv ?? {};
     this.#input = new CsvInput(csv, this);
     this.#pad = csv.ragged === "pad";
@@ -55,19 +67,33 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
   }
 
   get rows(): number {
-    return this.#rows;
+    return this.#rows + (this.#profiles?.rows ?? 0);
+  }
+
+  get engine(): CsvRecordTaker | undefined {
+    return this.#profiles?.records;
   }
 
   push(input: Uint8Array): void {
-    this.#input.push(input);
+    this.#guard(() => {
+      for (let at = 0; at < input.length; at += PIECE_BYTES) {
+        this.#input.push(input.subarray(at, at + PIECE_BYTES));
+        this.#profiles?.records.unload();
+      }
+    });
   }
 
   end(): Schema {
-    this.#input.end();
+    this.#guard(() => this.#input.end());
     return this.schema();
   }
 
+  wholeUntil(utf8: Uint8Array, at: number): number {
+    return this.#profiles?.records.wholeUntil(utf8, at) ?? at;
+  }
+
   schema(): Schema {
+    this.#detach();
     const front = this.#input.undecided;
     if (front) {
       // The delimiter is decided by more input than this; until then by what there is.
@@ -91,6 +117,34 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
     return { fields: [...known, ...added] };
   }
 
+  /** What fails is not asked again: the engine is given back. */
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#profiles?.release();
+      this.#profiles = undefined;
+      throw error;
+    }
+  }
+
+  /** Adds what the engine has found, and gives it back. */
+  #detach(): void {
+    const profiles = this.#profiles;
+    if (!profiles) return;
+    this.#input.detach();
+    this.#profiles = undefined;
+    this.#rows += profiles.rows;
+    for (const [column, need] of this.#columns.entries()) {
+      if (!need) continue;
+      for (const text of profiles.texts(column)) {
+        const bytes = encoder.encode(text);
+        need.add(bytes, 0, bytes.length);
+      }
+    }
+    profiles.release();
+  }
+
   columns(names: readonly string[], line: number): void {
     const base = this.#options.base?.fields ?? [];
     const fields = new Map(base.map((field) => [nameKey(field.name), field]));
@@ -108,6 +162,7 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
       const open = type === undefined || type.kind === "unknown" || number !== undefined;
       return open ? new ColumnNeed(this.#options.inferTimestamps ?? true, number) : undefined;
     });
+    this.#profiles?.begin(this.#input.delimiter, this.#columns);
   }
 
   records(block: CsvReader, from: number): void {
@@ -132,6 +187,8 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
   }
 }
 
+const encoder = new TextEncoder();
+
 /** Kinds of text, as bits. */
 const NUMBER = 1;
 const BOOL = 2;
@@ -149,8 +206,10 @@ const TYPES: ReadonlyMap<number, DataType> = new Map<number, DataType>([
 ]);
 
 /** What the cells of one column have in common. */
-class ColumnNeed {
-  readonly #temporal: boolean;
+class ColumnNeed implements ProfileOptions {
+  readonly temporal: boolean;
+  readonly open: boolean;
+  readonly exact: boolean;
   /** The column's type in the base schema if it is a number's: other cells will not fit, whatever else is there. */
   readonly #base: DataType | undefined;
   readonly #token: NumberToken = new NumberToken();
@@ -162,7 +221,9 @@ class ColumnNeed {
   #scale = 0;
 
   constructor(temporal: boolean, base: DataType | undefined) {
-    this.#temporal = temporal;
+    this.temporal = temporal;
+    this.open = base === undefined;
+    this.exact = base !== undefined && needOf(base)?.floats === false;
     this.#base = base;
     this.#numbers = new NumberProfile(base);
   }
@@ -194,7 +255,7 @@ class ColumnNeed {
     const isDigit = first >= 0x30 && first <= 0x39;
     if (isDigit || first === 0x2d) {
       if (this.#addNumber(bytes, start, end)) return NUMBER;
-      return this.#temporal && isDigit ? this.#temporalKind(bytes, start, end) : TEXT;
+      return this.temporal && isDigit ? this.#temporalKind(bytes, start, end) : TEXT;
     }
     const length = end - start;
     if (length === 4 && first === 0x74) return matches(bytes, start, "true") ? BOOL : TEXT;

@@ -15,7 +15,7 @@ export interface CsvConsumer {
   /** Records `from` up to `block.records`, which are only valid during the call. */
   records(block: CsvReader, from: number): void;
   /** Takes records, once they have names, without the reader. */
-  readonly engine?: CsvRecordTaker;
+  readonly engine?: CsvRecordTaker | undefined;
   /** See `Utf8ReaderOptions`. */
   wholeUntil?(utf8: Uint8Array, at: number): number;
 }
@@ -134,13 +134,18 @@ export class CsvInput {
     }
   }
 
-  /** Gives the reader the record that the input ends in. */
+  /** Whatever the engine has kept goes to the reader, and all that follows. */
+  detach(): void {
+    if (!this.#sample) this.#readKept();
+  }
+
+  /** All that follows goes to the reader, and first the record that the input so far ends in. */
   #readKept(): void {
-    const { engine } = this.#consumer;
     const reader = this.#reader!;
-    if (!engine || !reader.idle) return;
-    reader.expect(Number.POSITIVE_INFINITY, 0);
-    if (this.#named) reader.push(engine.kept());
+    const { engine } = this.#consumer;
+    const kept = engine && this.#named && reader.idle ? engine.kept() : undefined;
+    reader.expectAll();
+    if (kept) reader.push(kept);
   }
 
   #detect(complete: boolean): void {

@@ -130,6 +130,11 @@ export class CsvReader {
     this.#wanted = records;
   }
 
+  /** Whatever comes is wanted here. */
+  expectAll(): void {
+    this.#wanted = Number.POSITIVE_INFINITY;
+  }
+
   /**
    * Takes valid UTF-8 from `from` on; a chunk may end anywhere. Complete records go to the sink before this returns.
    * @returns where the last record that was wanted ends, or the chunk

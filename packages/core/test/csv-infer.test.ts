@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createCsvInferrer } from "../src/csv-infer.js";
+import { createCsvInferrer, createPlainCsvInferrer } from "../src/csv-infer.js";
 import { InvalidInputError } from "../src/errors.js";
 import type { CsvOptions, InferrerOptions } from "../src/parser.js";
 import { assignFieldIds, formatType, type Schema, type SchemaInput, toSchema } from "../src/schema.js";
@@ -10,9 +11,15 @@ type Options = Omit<InferrerOptions, "base"> & { base?: SchemaInput; csv?: CsvOp
 
 function infer(text: string, options: Options = {}): Schema {
   const { base, ...rest } = options;
-  const inferrer = createCsvInferrer({ ...rest, ...(base && { base: assignFieldIds(toSchema(base)) }) });
-  inferrer.push(utf8.encode(text));
-  return inferrer.end();
+  const own = { ...rest, ...(base && { base: assignFieldIds(toSchema(base)) }) };
+  const [schema, plain] = [createCsvInferrer, createPlainCsvInferrer].map((create) => {
+    const inferrer = create(own);
+    inferrer.push(utf8.encode(text));
+    return inferrer.end();
+  });
+  // With the engine and without it.
+  expect(schema).toEqual(plain);
+  return schema!;
 }
 
 const types = (schema: Schema): Record<string, string> =>
@@ -34,6 +41,8 @@ describe("a new column", () => {
     [["0.5", "9007199254740992", "-9007199254740992"], "float64"],
     [["0.5", "9007199254740993"], "decimal(17,1)"],
     [["0.5", "9007199254740994"], "float64"],
+    [["-1", "9007199254740993", "9007199254740994", "0.5"], "decimal(17,1)"],
+    [["0.1234567890123450000", "0.1234567890123456"], "decimal(19,19)"],
     [["0.123456789012345", "1"], "float64"],
     [["0.1234567890123456"], "decimal(16,16)"],
     [["12345678.12345678", "-1"], "decimal(16,8)"],
@@ -202,5 +211,134 @@ describe("with a base schema", () => {
   ])("%s with %j", (type, cells, options, widened) => {
     expect(typeOf(cells, { ...options, base: { v: type } })).toBe(widened);
     expect(typeOf(cells.toReversed(), { ...options, base: { v: type } })).toBe(widened);
+  });
+});
+
+describe("the engine's profiles tell what all cells tell", () => {
+  const RUNS = Math.ceil(Number(process.env.EIDER_FUZZ_LINES ?? 20_000) / 8);
+  const digits = (max: number): fc.Arbitrary<string> =>
+    fc
+      .tuple(fc.constantFrom("", "-"), fc.stringMatching(new RegExp(`^(0|[1-9][0-9]{0,${max}})$`)))
+      .map((part) => part.join(""));
+  const fraction = fc.tuple(digits(17), fc.stringMatching(/^[0-9]{1,20}$/)).map((part) => part.join("."));
+  const zeros = fc.tuple(fc.nat(17), fc.nat(18)).map(([a, b]) => `1${"0".repeat(a)}.${"0".repeat(b)}5`);
+  const few = fc.tuple(fc.integer({ min: -9999, max: 9999 }), fc.nat(3)).map(([n, places]) => (n / 8).toFixed(places));
+  const number = fc.oneof(
+    digits(5),
+    digits(16),
+    digits(40),
+    few,
+    few,
+    fraction,
+    zeros,
+    fc.constantFrom("9007199254740992", "9007199254740993", "-9007199254740994", "9223372036854775807"),
+    fc.constantFrom("9223372036854775808", "-9223372036854775808", "16777216", "16777217", "-0", "-0.0", "0.0", "1e3"),
+    fc.constantFrom("1000000000000000.0", "0.1234567890123450000", "123456789012345678.50", "1.", "00501", "+7"),
+  );
+  const temporal = fc.constantFrom(
+    "2031-02-03",
+    "2031-02-03T04:05:06Z",
+    "2031-02-03 04:05:06",
+    "2031-02-29",
+    "0000-01-01",
+  );
+  const other = fc.constantFrom(
+    "true",
+    "false",
+    "x",
+    '""',
+    "NA",
+    "",
+    '"a,b\n""c"""',
+    '"x"y',
+    "é",
+    "2031-02-03x",
+    "truex",
+  );
+  const column = fc.constantFrom(
+    number,
+    number,
+    fc.constantFrom("1", "2", ""),
+    temporal,
+    other,
+    fc.oneof(number, temporal, other),
+  );
+  const kinds = fc.constantFrom(
+    "int8",
+    "int64",
+    "uint8",
+    "uint64",
+    "float32",
+    "float64",
+    "decimal(20,1)",
+    "decimal(5,2)",
+    "string",
+  );
+  const base = fc.array(fc.option(kinds), { minLength: 3, maxLength: 3 });
+  const dialects: readonly CsvOptions[] = [
+    { delimiter: "," },
+    {},
+    { delimiter: ",", ragged: "pad" },
+    { delimiter: ",", trim: true, nullValues: ["", "NA"] },
+    { delimiter: "1" },
+    { delimiter: ".", quote: "0" },
+  ];
+
+  test("for any cells, in any dialect, over any split, and asked at any time", () => {
+    fc.assert(
+      fc.property(
+        fc.tuple(column, column, column).chain((cells) => fc.array(fc.tuple(...cells), { maxLength: 12 })),
+        fc.option(base),
+        fc.constantFrom(...dialects, { delimiter: "," }),
+        fc.array(fc.nat(120), { maxLength: 4 }),
+        fc.record({
+          early: fc.boolean(),
+          quoted: fc.boolean(),
+          ragged: fc.nat(12),
+          bad: fc.nat(2000),
+          times: fc.boolean(),
+        }),
+        (rows, has, csv, at, { early, quoted, ragged, bad, times }) => {
+          const { delimiter = "," } = csv;
+          const cell = (text: string): string => (quoted && !text.includes('"') ? `"${text}"` : text);
+          const lines = rows.map((cells, i) =>
+            cells
+              .map(cell)
+              .slice(0, i === ragged ? 2 : 3)
+              .join(delimiter),
+          );
+          const bytes = utf8.encode(`${["a", "b", "c"].join(delimiter)}\n${lines.join("\n")}\n`);
+          if (bad < bytes.length) bytes[bad] = 0xff;
+          const fields = has?.flatMap((type, i) => (type === null ? [] : [[["a", "b", "c"][i]!, type] as const]));
+          const options = {
+            csv,
+            inferTimestamps: times,
+            ...(fields && { base: assignFieldIds(toSchema(Object.fromEntries(fields))) }),
+          };
+          const cuts = at.filter((cut) => cut <= bytes.length).sort((x, y) => x - y);
+          const [engine, plain] = [createCsvInferrer, createPlainCsvInferrer].map((create) => {
+            const found: unknown[] = [];
+            try {
+              const inferrer = create(options);
+              let from = 0;
+              for (const cut of [...cuts, bytes.length]) {
+                const chunk = bytes.slice(from, cut);
+                inferrer.push(chunk);
+                chunk.fill(0x31);
+                from = cut;
+                if (early) found.push(types(inferrer.schema()), inferrer.rows);
+              }
+              found.push(types(inferrer.end()), inferrer.rows);
+            } catch (error) {
+              if (!(error instanceof InvalidInputError)) throw error;
+              found.push(error.message);
+            }
+            return found;
+          });
+          expect(engine).toEqual(plain);
+        },
+      ),
+      { numRuns: RUNS, seed: Number(process.env.EIDER_SEED ?? 5) },
+    );
   });
 });

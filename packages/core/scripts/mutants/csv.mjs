@@ -1,6 +1,7 @@
 /** Faults in the CSV parser of the engine. */
 
 const engine = (...names) => ({ "csv-engine.test.ts": names });
+const inference = { "csv-infer.test.ts": ["for any cells, in any dialect, over any split, and asked at any time"] };
 
 export default [
   {
@@ -170,5 +171,33 @@ export default [
     find: "if (cellBatch !== batch)",
     replace: "if (cellBatch === 0)",
     tests: engine("in batches"),
+  },
+  {
+    name: "inference: of integers only the bounds count",
+    file: "assembly/profile.ts",
+    find: "if (first || bits > load<i32>(profile, WIDEST_BITS)) {",
+    replace: "if (first) {",
+    tests: { "csv-infer.test.ts": ["is decimal(17,1)"] },
+  },
+  {
+    name: "inference: cells of records that do not count are kept",
+    file: "assembly/csv.ts",
+    find: "if (profiles) keepNotes(false);",
+    replace: "if (profiles) keepNotes(true);",
+    tests: inference,
+  },
+  {
+    name: "inference: minus zero is an integer",
+    file: "assembly/profile.ts",
+    find: "!integer || !negative || digits > 0",
+    replace: "true",
+    tests: inference,
+  },
+  {
+    name: "inference: zeros at the end of a fraction count",
+    file: "assembly/profile.ts",
+    find: "rest !== 0 && rest % 10 === 0",
+    replace: "false",
+    tests: { "csv-infer.test.ts": ["is decimal(19,19)"] },
   },
 ];
