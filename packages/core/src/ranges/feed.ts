@@ -63,7 +63,10 @@ export class TextFeed implements AsyncDisposable {
   #cutter: Cutter | undefined;
   #range: Range | undefined;
   #ranges = 0;
+  /** Buffers for ranges: how many there are, those that are free, and what waits for one. */
+  #buffers = 0;
   readonly #free: Uint8Array<ArrayBuffer>[] = [];
+  #onFree = (): void => {};
   readonly #pending: Pending[] = [];
   /** What a parser here has encoded, until it is in the sink. */
   readonly #encoded: EncodedRowGroup[] = [];
@@ -138,8 +141,23 @@ export class TextFeed implements AsyncDisposable {
     if (!this.#usesWorkers()) return this.#beginHere(own);
     // What has parsed the ranges before is needed no more.
     releaseEngines();
-    const buffer = this.#free.pop() ?? new Uint8Array(pool.limits.bytes + ROW_BYTES);
-    return { text: own, parser: undefined, buffer, length: 0 };
+    return { text: own, parser: undefined, buffer: await this.#buffer(), length: 0 };
+  }
+
+  /** There are as many as workers: theirs come back long before they have encoded what was in them. */
+  async #buffer(): Promise<Uint8Array<ArrayBuffer>> {
+    const { pool, signal } = this.#options;
+    for (;;) {
+      const free = this.#free.pop();
+      if (free) return free;
+      const running = this.#running();
+      if (running.length === 0 || this.#buffers < pool.threads) {
+        this.#buffers++;
+        return new Uint8Array(pool.limits.bytes + ROW_BYTES);
+      }
+      const freed = new Promise<void>((resolve) => (this.#onFree = resolve));
+      await untilAborted(Promise.race([freed, ...running.map(({ settling }) => settling)]), signal);
+    }
   }
 
   #usesWorkers(): boolean {
@@ -168,6 +186,7 @@ export class TextFeed implements AsyncDisposable {
         return;
       }
       const gathered = range.buffer.subarray(0, range.length);
+      this.#buffers--;
       range = await this.#beginHere(range.text);
       this.#range = range;
       range.parser?.push(gathered);
@@ -200,29 +219,31 @@ export class TextFeed implements AsyncDisposable {
     // Batches are large, and have to wait for this thread, which sorts and encodes them: one worker keeps it busy.
     const threads = output === "batches" ? 1 : pool.threads;
     for (;;) {
-      const running = this.#pending.filter(({ settled }) => !settled);
+      const running = this.#running();
       // Results that wait for an earlier range take memory too.
       if (this.#pending.length >= 2 * threads) await this.#collect();
       else if (running.length < threads) break;
       else await untilAborted(Promise.race(running.map(({ settling }) => settling)), signal);
     }
-    const answer = pool.run(this, { text, output, bytes });
+    const answer = pool.run(this, { text, output, bytes }, (buffer) => {
+      this.#free.push(new Uint8Array(buffer));
+      this.#onFree();
+    });
+    const settle = (): void => {
+      pending.settled = true;
+    };
     const pending: Pending = {
       result: answer,
-      settling: answer.then(
-        ({ buffer }) => {
-          this.#free.push(new Uint8Array(buffer));
-          pending.settled = true;
-        },
-        () => {
-          pending.settled = true;
-        },
-      ),
+      settling: answer.then(settle, settle),
       settled: false,
     };
     this.#pending.push(pending);
     // Now that the worker is busy there is time for what others have done.
     while (this.#pending[0]?.settled) await this.#collect();
+  }
+
+  #running(): Pending[] {
+    return this.#pending.filter(({ settled }) => !settled);
   }
 
   /** Waits for the range that is next in order, and puts it into the sink. */

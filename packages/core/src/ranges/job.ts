@@ -31,13 +31,15 @@ export interface RangeResult {
 
 /**
  * Parses a range, and encodes it if the job says so; needs `parquetReady`.
+ * @param onParsed is called when the bytes are needed no more
  * @throws SchemaMisfit, InvalidInputError as the parser does
  */
-export function runRange({ text, output, bytes }: RangeJob): RangeResult {
+export function runRange({ text, output, bytes }: RangeJob, onParsed: () => void): RangeResult {
   const batches: RecordBatch[] = [];
   const rowGroups: EncodedRowGroup[] = [];
   const parser = output === "batches" ? createTextParser(text) : createEncodingParser(text, rowGroups);
   parser.push(bytes);
+  onParsed();
   parser.end();
   for (let batch = parser.take(); batch; batch = parser.take()) batches.push(batch);
   const { rows, rejects, ignoredFields } = parser;

@@ -14,11 +14,12 @@ const LIMITS: RangeLimits = { lines: 100_000, bytes: 16 * 1024 * 1024 };
 const MIN_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 5000;
 
-/** What a worker says: that it has started, then an answer to each job. `buffer` is the job's own, to be used again. */
+/** What a worker says: that it has started; of each job, that its bytes are parsed, unless that fails, and the answer. */
 export type WorkerAnswer =
   | { readonly kind: "ready" }
-  | { readonly kind: "result"; readonly result: RangeResult; readonly buffer: ArrayBuffer }
-  | { readonly kind: "failure"; readonly failure: Failure; readonly buffer: ArrayBuffer };
+  | { readonly kind: "parsed"; readonly buffer: ArrayBuffer }
+  | { readonly kind: "result"; readonly result: RangeResult }
+  | { readonly kind: "failure"; readonly failure: Failure };
 
 /** A worker as the pool sees it. */
 export interface RangeWorker {
@@ -51,7 +52,8 @@ export interface RangePoolOptions {
 interface Task {
   readonly owner: object;
   readonly job: RangeJob;
-  readonly resolve: (result: RangeResult & { readonly buffer: ArrayBuffer }) => void;
+  readonly onParsed: (buffer: ArrayBuffer) => void;
+  readonly resolve: (result: RangeResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -84,14 +86,21 @@ export class RangePool implements AsyncDisposable {
     return this.#threads;
   }
 
+  /** Starts the workers, so that they are there when the first job comes. */
+  warm(): void {
+    // One that cannot begin leaves the caller as the only thread.
+    while (this.#threads > 1 && this.#slots.size < this.#threads) this.#spawn();
+  }
+
   /**
-   * Runs a job on a worker, in the order of the calls; `job.bytes` is handed over, and comes back as `buffer`.
+   * Runs a job on a worker, in the order of the calls; `job.bytes` is handed over, and comes back by `onParsed` unless
+   * the job fails before.
    * @throws SchemaMisfit, InvalidInputError as `runRange` does
    * @throws LimitError `worker_failed`
    */
-  run(owner: object, job: RangeJob): Promise<RangeResult & { readonly buffer: ArrayBuffer }> {
+  run(owner: object, job: RangeJob, onParsed: (buffer: ArrayBuffer) => void): Promise<RangeResult> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ owner, job, resolve, reject });
+      this.#queue.push({ owner, job, onParsed, resolve, reject });
       this.#assign();
     });
   }
@@ -143,10 +152,14 @@ export class RangePool implements AsyncDisposable {
 
   #take(slot: Slot, answer: WorkerAnswer): void {
     const { task } = slot;
+    if (answer.kind === "parsed") {
+      task?.onParsed(answer.buffer);
+      return;
+    }
     slot.ready = true;
     slot.task = undefined;
     slot.worker!.hold?.(false);
-    if (answer.kind === "result") task?.resolve({ ...answer.result, buffer: answer.buffer });
+    if (answer.kind === "result") task?.resolve(answer.result);
     if (answer.kind === "failure") task?.reject(unpackFailure(answer.failure));
     this.#assign();
   }
@@ -172,7 +185,8 @@ export class RangePool implements AsyncDisposable {
     await parquetReady();
     for (let task = this.#queue.shift(); task; task = this.#queue.shift()) {
       try {
-        task.resolve({ ...runRange(task.job), buffer: task.job.bytes.buffer });
+        const { job, onParsed } = task;
+        task.resolve(runRange(job, () => onParsed(job.bytes.buffer)));
       } catch (error) {
         task.reject(error);
       }

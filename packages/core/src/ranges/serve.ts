@@ -13,7 +13,7 @@ export interface RangePort {
 
 /**
  * Makes a worker of the caller's thread: call it once in a worker's entry, `serveRanges(self)`. The job's own bytes go
- * back with its answer, to be used again.
+ * back as soon as they are parsed, to be used again.
  */
 export async function serveRanges(port: RangePort): Promise<void> {
   const post = (answer: WorkerAnswer, buffers: ArrayBuffer[] = []): void => port.postMessage(answer, buffers);
@@ -22,10 +22,10 @@ export async function serveRanges(port: RangePort): Promise<void> {
     const job = data as RangeJob;
     const { buffer } = job.bytes;
     try {
-      const result = runRange(job);
-      post({ kind: "result", result, buffer }, [...buffersOfResult(result), buffer]);
+      const result = runRange(job, () => post({ kind: "parsed", buffer }, [buffer]));
+      post({ kind: "result", result }, buffersOfResult(result));
     } catch (error) {
-      post({ kind: "failure", failure: packFailure(error), buffer }, [buffer]);
+      post({ kind: "failure", failure: packFailure(error) });
     }
   });
   post({ kind: "ready" });

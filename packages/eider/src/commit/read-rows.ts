@@ -52,6 +52,8 @@ export function readText(
   options: ReadOptions,
   sink: BatchSink,
 ): Promise<ReadResult> {
+  const { ranges } = options;
+  if (format !== "json" && input.totalBytes !== undefined && input.totalBytes >= ranges.minBytes) ranges.warm();
   return new Reading(options, sink, textReader(input, format, options)).run();
 }
 
