@@ -6,10 +6,8 @@
  *   node bench/append.mjs [--fast] [--rows=1000000] [--rounds=5]
  */
 
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { Lake } from "eider";
 import {
@@ -20,93 +18,68 @@ import {
   makeEvents,
   toCsv,
 } from "./events.mjs";
+import { interleave, median, options, ratio, withFolder } from "./measure.mjs";
 
-const { values: args } = parseArgs({
-  options: {
-    fast: { type: "boolean", default: false },
-    rows: { type: "string", default: "1000000" },
-    rounds: { type: "string", default: "5" },
-  },
-});
-const rows = args.fast ? 2000 : Number(args.rows);
-const rounds = args.fast ? 1 : Number(args.rounds);
+const { fast, rows, rounds } = options({ rows: 1_000_000, rounds: 5 });
 const THREADS = [1, 2];
 
-const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
-try {
+await withFolder(async (folder) => {
   const ndjson = join(folder, "events.ndjson");
   const csv = join(folder, "events.csv");
   const text = makeEvents(rows);
   writeFileSync(ndjson, text);
   writeFileSync(csv, toCsv(makeEvents(rows, { flat: true })));
-  await bench(
-    "NDJSON",
-    ndjson,
-    EVENT_TYPES,
-    `read_json('${ndjson}', format='newline_delimited', columns=${EVENT_DUCKDB_TYPES})`,
-  );
-  await bench("CSV", csv, FLAT_EVENT_TYPES, `read_csv('${csv}', header=true, columns=${FLAT_EVENT_DUCKDB_TYPES})`);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+  const readJson = `read_json('${ndjson}', format='newline_delimited', columns=${EVENT_DUCKDB_TYPES})`;
+  await bench(folder, "NDJSON", ndjson, EVENT_TYPES, readJson);
+  const readCsv = `read_csv('${csv}', header=true, columns=${FLAT_EVENT_DUCKDB_TYPES})`;
+  await bench(folder, "CSV", csv, FLAT_EVENT_TYPES, readCsv);
+});
 
-async function bench(title, file, types, reader) {
+async function bench(folder, title, file, types, reader) {
   const megabytes = statSync(file).size / 1e6;
   console.log(`\n${title}: ${rows} events, ${megabytes.toFixed(1)} MB, ${rounds} rounds`);
-  const closing = [];
-  const contenders = [];
+  const lakes = [];
+  const contenders = {};
+  const references = {};
   for (const threads of THREADS) {
     const instance = await DuckDBInstance.create(":memory:", { threads: String(threads) });
     const connection = await instance.connect();
     const lake = await Lake.open(join(folder, `${title}-${threads}`), { threads });
-    closing.push(lake);
-    contenders.push(
-      { name: `DuckDB COPY, threads: ${threads}`, threads, run: () => copy(connection, reader) },
-      { name: `Eider append, threads: ${threads}`, threads, run: (round) => append(lake, round, file, types) },
-    );
-  }
-  const times = new Map(contenders.map(({ name }) => [name, []]));
-  const cpus = new Map(contenders.map(({ name }) => [name, []]));
-  // The first round warms up the JIT compiler, DuckDB's allocator and the file cache, and does not count.
-  for (let round = args.fast ? 0 : -1; round < rounds; round++) {
-    for (const { name, run } of contenders) {
-      const start = performance.now();
-      const cpu = process.cpuUsage();
-      const taken = await run(round);
-      const { user, system } = process.cpuUsage(cpu);
-      if (taken !== rows) throw new Error(`${name} took ${taken} of ${rows} rows`);
-      if (round < 0) continue;
-      times.get(name).push(performance.now() - start);
-      cpus.get(name).push((user + system) / 1000);
-    }
-  }
-  for (const lake of closing) await lake.close();
-  for (const { name, threads } of contenders) {
+    lakes.push(lake);
     const reference = `DuckDB COPY, threads: ${threads}`;
-    const ratio = (figures) =>
-      median(figures.get(name).map((figure, i) => figure / figures.get(reference)[i])).toFixed(2);
-    const time = median(times.get(name));
+    const output = join(folder, "duckdb.parquet");
+    contenders[reference] = () => copy(connection, reader, output);
+    contenders[`Eider append, threads: ${threads}`] = (round) => append(lake, `t${round + 1}`, file, types);
+    contenders[`Eider, schema inferred, threads: ${threads}`] = (round) =>
+      append(lake, `i${round + 1}`, file, undefined);
+    for (const name of Object.keys(contenders)) references[name] ??= reference;
+  }
+  const figures = await interleave(contenders, {
+    rounds,
+    fast,
+    after(name, taken) {
+      if (taken !== rows) throw new Error(`${name} took ${taken} of ${rows} rows`);
+    },
+  });
+  for (const lake of lakes) await lake.close();
+  for (const [name, { times, cpus }] of Object.entries(figures)) {
+    const reference = figures[references[name]];
+    const time = median(times);
     const rate = ((megabytes / time) * 1000).toFixed(0).padStart(4);
     console.log(
-      `${name.padEnd(26)} time ${ratio(times)}   CPU ${ratio(cpus)}   ${time.toFixed(0).padStart(6)} ms ${rate} MB/s`,
+      `${name.padEnd(34)} time ${ratio(times, reference.times).toFixed(2)}   CPU ${ratio(cpus, reference.cpus).toFixed(2)}   ${time.toFixed(0).padStart(6)} ms ${rate} MB/s`,
     );
   }
 }
 
-async function append(lake, round, file, types) {
-  const result = await lake.table(`t${round + 1}`, { schema: types }).append({ file });
+async function append(lake, table, file, types) {
+  const result = await lake.table(table, types ? { schema: types } : {}).append({ file });
   return result.rowsAdded;
 }
 
-async function copy(connection, reader) {
+async function copy(connection, reader, output) {
   const result = await connection.run(
-    `COPY (FROM ${reader}) TO '${join(folder, "duckdb.parquet")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)`,
+    `COPY (FROM ${reader}) TO '${output}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)`,
   );
   return result.rowsChanged;
-}
-
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }

@@ -1,27 +1,18 @@
 /**
- * NDJSON to Parquet: Eider's parser and encoder against DuckDB's COPY and against JSON.parse with hyparquet-writer.
- * Ratios of time and CPU are medians of interleaved rounds; DuckDB with one thread is 1.00. Then small batches: JS
- * objects to the bytes of a file, in milliseconds once warm. Needs built packages (`npm run build`).
+ * NDJSON to Parquet, without a store and without hashes: Eider's parser and encoder, with one thread and with two
+ * workers, against DuckDB's COPY with as many threads and against JSON.parse with hyparquet-writer. Then keys in any
+ * order; then what a value costs in tables of 9, 300 and 10,000 columns; then small batches: JS objects to the bytes of
+ * a file, in milliseconds once warm. Ratios of time and CPU are medians of interleaved rounds. Needs built packages
+ * (`npm run build`).
  *
  *   node bench/encode.mjs [--fast] [--rows=200000] [--rounds=5]
  */
 
-import {
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writevSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync, writevSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { isMainThread } from "node:worker_threads";
 import { DuckDBInstance } from "@duckdb/node-api";
 import {
   assignFieldIds,
@@ -33,108 +24,137 @@ import {
   toSchema,
 } from "@eider/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
+import { EncodeWorkers, serveRanges } from "./encode-workers.mjs";
+import { EVENT_DUCKDB_TYPES, EVENT_TYPES, makeEvents, sparseRows, wideRows } from "./events.mjs";
+import { interleave, median, options, ratio, withFolder } from "./measure.mjs";
 
-const { values: args } = parseArgs({
-  options: {
-    fast: { type: "boolean", default: false },
-    rows: { type: "string", default: "200000" },
-    rounds: { type: "string", default: "5" },
-  },
-});
-const rows = args.fast ? 2000 : Number(args.rows);
-const rounds = args.fast ? 1 : Number(args.rounds);
+const COPY_OPTIONS = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)";
+const CHUNK_BYTES = 1 << 20;
+const EVENT_SCHEMA = assignFieldIds(toSchema(EVENT_TYPES));
 
-const TYPES = {
-  event_id: "string",
-  user_id: "int64",
-  ts: "timestamptz",
-  event_type: "string",
-  url: "string",
-  amount: "float64",
-  ok: "bool",
-  session: "string",
-  props: "struct<plan: string, n: int64, tags: list<string>>",
-};
-const SCHEMA = assignFieldIds(toSchema(TYPES));
-const DUCKDB_TYPES = `{event_id: 'VARCHAR', user_id: 'BIGINT', ts: 'TIMESTAMPTZ', event_type: 'VARCHAR', url: 'VARCHAR',
-  amount: 'DOUBLE', ok: 'BOOLEAN', session: 'VARCHAR', props: 'STRUCT(plan VARCHAR, n BIGINT, tags VARCHAR[])'}`;
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc");
-
-const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
-try {
-  await run();
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+if (!isMainThread) await serveRanges();
+else {
+  const { fast, rows, rounds } = options({ rows: 200_000, rounds: 5 });
+  setFlagsFromString("--expose-gc");
+  // What the contender before left behind is not this one's cost.
+  const settings = { fast, rounds, before: runInNewContext("gc") };
+  await parquetReady();
+  const duckdb = [await connect(1), await connect(2)];
+  const workers = new EncodeWorkers(new URL(import.meta.url), 2);
+  await workers.ready;
+  await withFolder(async (folder) => {
+    const input = join(folder, "events.ndjson");
+    writeFileSync(input, makeEvents(rows));
+    await events(folder, input, rows, duckdb, workers, settings);
+    writeFileSync(input, makeEvents(rows, { shuffled: 1 }));
+    await shuffled(folder, input, rows, duckdb[0], settings);
+    await columns(folder, rows, duckdb[0], settings);
+    smallBatches(makeEvents(1000), fast ? 5 : 300);
+  });
+  await workers.close();
+  for (const connection of duckdb) connection.closeSync();
 }
 
-async function run() {
-  const input = join(folder, "events.ndjson");
-  writeFileSync(input, makeEvents(rows));
+async function connect(threads) {
+  return (await DuckDBInstance.create(":memory:", { threads: String(threads) })).connect();
+}
+
+async function events(folder, input, rows, [one, two], workers, settings) {
+  const parser = createTextParser(parse(EVENT_SCHEMA));
+  parser.push(readFileSync(input));
+  parser.end();
+  const batches = taken(parser);
+  await race(folder, `${rows} events`, input, rows, settings, {
+    "DuckDB COPY, 1 thread": [0, (output) => copy(one, input, EVENT_DUCKDB_TYPES, output)],
+    "Eider, 1 thread": [0, (output) => encode(input, output, EVENT_SCHEMA)],
+    "Eider, columns to Parquet alone": [
+      0,
+      (output) => writeFileSync(output, encodeParquet(EVENT_SCHEMA, batches).bytes),
+    ],
+    "JSON.parse, hyparquet-writer": [0, (output) => hyparquetWriter(input, output)],
+    "DuckDB COPY, 2 threads": [4, (output) => copy(two, input, EVENT_DUCKDB_TYPES, output)],
+    "Eider, 2 workers": [4, (output) => workers.encode(input, output, EVENT_SCHEMA)],
+  });
+}
+
+async function shuffled(folder, input, rows, duckdb, settings) {
+  await race(folder, `${rows} events, the keys of each in another order`, input, rows, settings, {
+    "DuckDB COPY, 1 thread": [0, (output) => copy(duckdb, input, EVENT_DUCKDB_TYPES, output)],
+    "Eider, 1 thread": [0, (output) => encode(input, output, EVENT_SCHEMA)],
+  });
+}
+
+/** @param contenders by name: the place of the one that is 1.00, and what writes a file */
+async function race(folder, title, input, rows, settings, contenders) {
   const megabytes = statSync(input).size / 1e6;
-  await parquetReady();
-  const connection = await (await DuckDBInstance.create(":memory:", { threads: "1" })).connect();
-  const batches = parse(readFileSync(input));
-  const contenders = {
-    "DuckDB COPY, 1 thread, zstd": (output) =>
-      connection.run(
-        `COPY (SELECT * FROM read_json('${input}', format='newline_delimited', columns=${DUCKDB_TYPES}))
-         TO '${output}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)`,
-      ),
-    "Eider, zstd 1": (output) => eider(input, output),
-    "Eider, columns to Parquet alone": (output) => writeFileSync(output, encodeParquet(SCHEMA, batches).bytes),
-    "JSON.parse, hyparquet-writer": (output) => hyparquetWriter(input, output),
-  };
-  const times = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
-  const cpus = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  const output = join(folder, "out.parquet");
+  const check = await connect(1);
   const sizes = {};
-  // The first round warms up the JIT compiler, DuckDB's allocator and the file cache, and does not count.
-  for (let round = args.fast ? 0 : -1; round < rounds; round++) {
-    for (const [name, contender] of Object.entries(contenders)) {
-      const output = join(folder, `${Object.keys(sizes).length}.parquet`);
-      // What the one before left behind is not this one's cost.
-      collectGarbage();
-      const start = performance.now();
-      const cpu = process.cpuUsage();
-      await contender(output);
-      const { user, system } = process.cpuUsage(cpu);
-      if (round >= 0) {
-        times[name].push(performance.now() - start);
-        cpus[name].push((user + system) / 1000);
-      }
-      sizes[name] = statSync(output).size;
-      await expectRows(connection, output);
-    }
-  }
-  const reference = Object.keys(contenders)[0];
-  console.log(`${rows} events, ${megabytes.toFixed(1)} MB of NDJSON, ${rounds} rounds`);
-  for (const name of Object.keys(contenders)) {
-    const ratio = (figures) => median(figures[name].map((figure, i) => figure / figures[reference][i])).toFixed(2);
-    const rate = (megabytes / median(times[name])) * 1000;
-    const size = sizes[name] / sizes[reference];
+  const figures = await interleave(
+    Object.fromEntries(Object.entries(contenders).map(([name, [, write]]) => [name, () => write(output)])),
+    {
+      ...settings,
+      async after(name) {
+        sizes[name] = statSync(output).size;
+        await expectRows(check, output, rows);
+      },
+    },
+  );
+  check.closeSync();
+  const names = Object.keys(contenders);
+  console.log(`${title}: ${megabytes.toFixed(1)} MB of NDJSON, ${settings.rounds} rounds`);
+  for (const [name, [place]] of Object.entries(contenders)) {
+    const { times, cpus } = figures[name];
+    const reference = figures[names[place]];
+    const rate = (megabytes / median(times)) * 1000;
     console.log(
-      `${name.padEnd(32)} time ${ratio(times)}   CPU ${ratio(cpus)}   ${rate.toFixed(0).padStart(4)} MB/s   size ${size.toFixed(2)}`,
+      `  ${name.padEnd(32)} time ${ratio(times, reference.times).toFixed(2)}   CPU ${ratio(cpus, reference.cpus).toFixed(2)}   ${rate.toFixed(0).padStart(4)} MB/s   size ${(sizes[name] / sizes[names[place]]).toFixed(2)}`,
     );
   }
-  connection.closeSync();
-  smallBatches(readFileSync(input, "utf8"));
+}
+
+/** What a value costs, and what a place for one costs, null or not, where there are many columns. */
+async function columns(folder, rows, duckdb, settings) {
+  const shapes = {
+    "9 columns": [wideRows(rows, 9), 9, 9],
+    "300 columns": [wideRows(Math.ceil((rows * 9) / 300), 300), 300, 300],
+    "10 of 10,000 columns": [sparseRows(Math.ceil(rows / 40), 10_000), 10, 10_000],
+  };
+  const output = join(folder, "out.parquet");
+  const contenders = {};
+  const cells = {};
+  for (const [shape, [{ types, text }, values, width]] of Object.entries(shapes)) {
+    const input = join(folder, `${width}.ndjson`);
+    writeFileSync(input, text);
+    const count = text.split("\n").length - 1;
+    const schema = assignFieldIds(toSchema(types));
+    const own = `{${Object.keys(types).map((name) => `${name}: 'BIGINT'`)}}`;
+    contenders[`Eider, ${shape}`] = () => encode(input, output, schema);
+    contenders[`DuckDB COPY, ${shape}`] = () => copy(duckdb, input, own, output);
+    for (const name of [`Eider, ${shape}`, `DuckDB COPY, ${shape}`]) cells[name] = [count * values, count * width];
+  }
+  const figures = await interleave(contenders, { ...settings, rounds: Math.min(settings.rounds, 3) });
+  console.log("integers in tables of many columns, 1 thread");
+  for (const [name, { times }] of Object.entries(figures)) {
+    const [values, places] = cells[name];
+    const cost = (count) => ((median(times) / count) * 1e6).toFixed(1).padStart(8);
+    console.log(`  ${name.padEnd(32)} ${cost(values)} ns a value   ${cost(places)} ns a place`);
+  }
 }
 
 /** JS objects to the bytes of a Parquet file. */
-function smallBatches(text) {
+function smallBatches(text, repeats) {
   const objects = text
-    .split("\n", 1000)
-    .filter((line) => line !== "")
+    .trimEnd()
+    .split("\n")
     .map((line) => JSON.parse(line));
   for (const count of [10, 1000]) {
     const some = objects.slice(0, count);
     const contenders = {
-      Eider: () => encodeParquet(SCHEMA, parseRows(some)).bytes,
+      Eider: () => encodeParquet(EVENT_SCHEMA, parseRows(some)).bytes,
       "hyparquet-writer": () => parquetWriteBuffer({ columnData: columnsOf(some) }),
     };
     const times = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
-    const repeats = args.fast ? 5 : 300;
     for (let round = -repeats; round < repeats; round++) {
       for (const [name, contender] of Object.entries(contenders)) {
         const start = performance.now();
@@ -148,21 +168,13 @@ function smallBatches(text) {
   }
 }
 
-function parseRows(objects) {
-  const parser = createRowParser({ schema: SCHEMA, unknownFields: "misfit", valueMisfits: "misfit" });
-  parser.push(objects);
-  parser.end();
-  return taken(parser);
+function parse(schema) {
+  return { schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" };
 }
 
-function parse(bytes) {
-  const parser = createTextParser({
-    schema: SCHEMA,
-    format: "ndjson",
-    unknownFields: "misfit",
-    valueMisfits: "misfit",
-  });
-  parser.push(bytes);
+function parseRows(objects) {
+  const parser = createRowParser({ schema: EVENT_SCHEMA, unknownFields: "misfit", valueMisfits: "misfit" });
+  parser.push(objects);
   parser.end();
   return taken(parser);
 }
@@ -174,29 +186,25 @@ function taken(parser) {
 }
 
 /** Reads a mebibyte at a time and writes row groups as they come: memory does not grow with the file. */
-function eider(input, output) {
-  const parser = createTextParser({
-    schema: SCHEMA,
-    format: "ndjson",
-    unknownFields: "misfit",
-    valueMisfits: "misfit",
-  });
-  const encoder = new ParquetEncoder(SCHEMA);
+function encode(input, output, schema) {
+  const encoder = new ParquetEncoder(schema);
   const source = openSync(input, "r");
   const target = openSync(output, "w");
-  const writeBatches = () => {
-    for (const batch of taken(parser)) writevSync(target, encoder.writeRowGroup(batch));
-  };
-  const chunk = new Uint8Array(1 << 20);
+  const parser = createTextParser(parse(schema), (batch) => writevSync(target, encoder.writeRowGroup(batch)));
+  const chunk = new Uint8Array(CHUNK_BYTES);
   for (let read = readSync(source, chunk); read > 0; read = readSync(source, chunk)) {
     parser.push(chunk.subarray(0, read));
-    writeBatches();
   }
   parser.end();
-  writeBatches();
   writevSync(target, encoder.finish());
   closeSync(source);
   closeSync(target);
+}
+
+async function copy(connection, input, types, output) {
+  // A table of many columns is one object of 100 KB and more.
+  const reader = `read_json('${input}', format='newline_delimited', columns=${types}, maximum_object_size=67108864)`;
+  await connection.run(`COPY (FROM ${reader}) TO '${output}' ${COPY_OPTIONS}`);
 }
 
 function hyparquetWriter(input, output) {
@@ -224,51 +232,8 @@ function columnsOf(objects) {
   ];
 }
 
-async function expectRows(connection, file) {
+async function expectRows(connection, file, rows) {
   const reader = await connection.runAndReadAll(`SELECT count(*), count(DISTINCT event_id) FROM '${file}'`);
   const counts = reader.getRows()[0].map(Number);
   if (counts.some((count) => count !== rows)) throw new Error(`${file} holds ${counts} of ${rows} rows`);
-}
-
-/** Events with randomness that does not flatter dictionaries: splitmix32, seeded. */
-function makeEvents(count) {
-  let state = 42;
-  const random = () => {
-    state = (state + 0x9e3779b9) | 0;
-    let z = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-    return ((z ^ (z >>> 15)) >>> 0) / 2 ** 32;
-  };
-  const below = (n) => Math.floor(random() * n);
-  const hex = () =>
-    below(2 ** 32)
-      .toString(16)
-      .padStart(8, "0");
-  const lines = [];
-  let time = Date.UTC(2031, 0, 1);
-  for (let i = 0; i < count; i++) {
-    time += below(1000);
-    const event = {
-      event_id: hex() + hex() + hex() + hex(),
-      user_id: below(50_000),
-      ts: new Date(time).toISOString(),
-      event_type: ["view", "click", "scroll", "purchase", "log\u00efn"][below(5)],
-      url: `https://example.com/${["shop", "docs", "blog"][below(3)]}/${below(20_000)}?ref=${hex()}`,
-      amount: random() < 0.3 ? Math.round(random() * 100_000) / 100 : null,
-      ok: random() < 0.9,
-      session: `s-${below(100_000)}`,
-      props: {
-        plan: ["free", "pro", 'a "quoted" plan'][below(3)],
-        n: below(1000),
-        tags: Array.from({ length: below(4) }, () => `tag${below(30)}`),
-      },
-    };
-    lines.push(JSON.stringify(event));
-  }
-  return `${lines.join("\n")}\n`;
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1];
 }

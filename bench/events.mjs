@@ -95,6 +95,28 @@ export function toCsv(text) {
   return `${lines.join("\n")}\n`;
 }
 
+/** Rows of `width` integers, as NDJSON, with the schema that they have. */
+export function wideRows(count, width) {
+  const names = Array.from({ length: width }, (_, i) => `column_${i}`);
+  const row = (i) => JSON.stringify(Object.fromEntries(names.map((name, j) => [name, (i * 31 + j * 1009) % 100_000])));
+  return {
+    types: Object.fromEntries(names.map((name) => [name, "int64"])),
+    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
+  };
+}
+
+/** Rows with ten integers each, under ten of `width` keys. */
+export function sparseRows(count, width) {
+  const row = (i) =>
+    JSON.stringify(
+      Object.fromEntries(Array.from({ length: 10 }, (_, j) => [`key_${(i * 7919 + j * 997) % width}`, j])),
+    );
+  return {
+    types: Object.fromEntries(Array.from({ length: width }, (_, i) => [`key_${i}`, "int64"])),
+    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
+  };
+}
+
 function shuffle(object, below) {
   const entries = Object.entries(object);
   for (let i = entries.length - 1; i > 0; i--) {

@@ -9,7 +9,6 @@
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { assignFieldIds, createTextParser, toSchema } from "@eider/core";
 import {
@@ -18,18 +17,13 @@ import {
   FLAT_EVENT_DUCKDB_TYPES,
   FLAT_EVENT_TYPES,
   makeEvents,
+  sparseRows,
   toCsv,
+  wideRows,
 } from "./events.mjs";
+import { interleave, median, options, ratio } from "./measure.mjs";
 
-const { values: args } = parseArgs({
-  options: {
-    fast: { type: "boolean", default: false },
-    rows: { type: "string", default: "1000000" },
-    rounds: { type: "string", default: "7" },
-  },
-});
-const rows = args.fast ? 2000 : Number(args.rows);
-const rounds = args.fast ? 1 : Number(args.rounds);
+const { fast, rows, rounds } = options({ rows: 1_000_000, rounds: 7 });
 const CHUNK_BYTES = 1 << 20;
 
 const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
@@ -43,12 +37,12 @@ try {
     return Number(reader.getRows()[0][0]);
   };
   const eider = (file) => parse(file, { types: EVENT_TYPES });
-  for (const [name, options] of [
+  for (const [name, shape] of [
     ["events", {}],
     ["events, keys in any order", { shuffled: 1 }],
     ["events, with spaces", { spaces: true }],
   ]) {
-    await bench(name, makeEvents(rows, options), {
+    await bench(name, makeEvents(rows, shape), {
       Eider: eider,
       "JSON.parse": parseLines,
       "DuckDB read_json": duckdb,
@@ -100,32 +94,23 @@ async function bench(name, text, contenders, count = text.split("\n").length - 1
   const file = join(folder, "rows");
   writeFileSync(file, text);
   const bytes = statSync(file).size;
-  const times = Object.fromEntries(Object.keys(contenders).map((key) => [key, []]));
-  const cpus = structuredClone(times);
-  // The first round warms up compilers, allocators and the file cache, and does not count.
-  for (let round = args.fast ? 0 : -1; round < rounds; round++) {
-    for (const [key, contender] of Object.entries(contenders)) {
-      const start = performance.now();
-      const cpu = process.cpuUsage();
-      const found = await contender(file);
-      if (round >= 0) {
-        const { user, system } = process.cpuUsage(cpu);
-        times[key].push(performance.now() - start);
-        cpus[key].push((user + system) / 1000);
-      }
-      if (found !== count) throw new Error(`${key} found ${found} of ${count} rows`);
-    }
-  }
+  const figures = await interleave(
+    Object.fromEntries(Object.entries(contenders).map(([key, contender]) => [key, () => contender(file)])),
+    {
+      rounds,
+      fast,
+      after(key, found) {
+        if (found !== count) throw new Error(`${key} found ${found} of ${count} rows`);
+      },
+    },
+  );
   console.log(`${name}: ${count} rows of ${(bytes / count).toFixed(0)} bytes, ${rounds} rounds`);
-  for (const key of Object.keys(contenders)) {
-    const ratio = (figures) =>
-      median(figures[key].map((figure, i) => figure / figures.Eider[i]))
-        .toFixed(2)
-        .padStart(5);
-    const rate = bytes / 1000 / median(times[key]);
-    const perRow = (median(times[key]) / count) * 1e6;
+  for (const [key, { times, cpus }] of Object.entries(figures)) {
+    const rate = bytes / 1000 / median(times);
+    const perRow = (median(times) / count) * 1e6;
+    const [time, cpu] = [ratio(times, figures.Eider.times), ratio(cpus, figures.Eider.cpus)];
     console.log(
-      `  ${key.padEnd(19)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${ratio(times)}×  CPU ${ratio(cpus)}×`,
+      `  ${key.padEnd(19)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${time.toFixed(2).padStart(5)}×  CPU ${cpu.toFixed(2).padStart(5)}×`,
     );
   }
 }
@@ -160,29 +145,4 @@ function parseLines(file) {
   let count = 0;
   for (const line of lines) if (line !== "" && JSON.parse(line) !== null) count++;
   return count;
-}
-
-function wideRows(count, width) {
-  const names = Array.from({ length: width }, (_, i) => `column_${i}`);
-  const row = (i) => JSON.stringify(Object.fromEntries(names.map((name, j) => [name, (i * 31 + j * 1009) % 100_000])));
-  return {
-    types: Object.fromEntries(names.map((name) => [name, "int64"])),
-    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
-  };
-}
-
-function sparseRows(count, width) {
-  const row = (i) =>
-    JSON.stringify(
-      Object.fromEntries(Array.from({ length: 10 }, (_, j) => [`key_${(i * 7919 + j * 997) % width}`, j])),
-    );
-  return {
-    types: Object.fromEntries(Array.from({ length: width }, (_, i) => [`key_${i}`, "int64"])),
-    text: Array.from({ length: count }, (_, i) => `${row(i)}\n`).join(""),
-  };
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1];
 }

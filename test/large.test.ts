@@ -9,7 +9,7 @@ import { writeEvents } from "./support/events.js";
 import { temporaryFolder } from "./support/folder.js";
 
 const GB = 1_000_000_000;
-const LIMIT = 400 * 1024 * 1024;
+const MIB = 1024 * 1024;
 
 interface Appended {
   readonly status: string;
@@ -29,20 +29,20 @@ async function ask(folder: string, sql: string): Promise<unknown> {
   return (child.lines[0] as { rows: unknown }).rows;
 }
 
-describe("1 GB in at most 400 MB of memory", { timeout: 600_000 }, () => {
-  it("CSV", async () => {
+describe("1 GB in flat memory", { timeout: 600_000 }, () => {
+  it("CSV: at most 250 MiB", async () => {
     const folder = temporaryFolder();
     const file = join(folder, "big.csv");
     const written = await writeEvents(file, "csv", GB);
     const result = await append(folder, file);
     expect(result).toMatchObject({ status: "committed", rowsAdded: written.rows });
-    expect(result.peak).toBeLessThan(LIMIT);
+    expect(result.peak).toBeLessThan(250 * MIB);
     expect(await ask(folder, "SELECT count(*) AS n, sum(amount) AS s FROM t")).toEqual([
       { n: written.rows, s: Number(written.amount) },
     ]);
   });
 
-  it("Parquet", async () => {
+  it("Parquet, which DuckDB decodes: at most 400 MiB", async () => {
     const folder = temporaryFolder();
     const file = join(folder, "big.parquet");
     const instance = await DuckDBInstance.create(":memory:", { memory_limit: "2GB" });
@@ -57,7 +57,7 @@ describe("1 GB in at most 400 MB of memory", { timeout: 600_000 }, () => {
     expect((await stat(file)).size).toBeGreaterThan(GB * 0.95);
     const result = await append(folder, file);
     expect(result).toMatchObject({ status: "committed", rowsAdded: 24_000_000 });
-    expect(result.peak).toBeLessThan(LIMIT);
+    expect(result.peak).toBeLessThan(400 * MIB);
     // Gauss: the sum of 0 … n−1.
     expect(await ask(folder, "SELECT count(*) AS n, sum(id) AS s, count(DISTINCT h) AS d FROM t")).toEqual([
       { n: 24_000_000, s: (24_000_000 * 23_999_999) / 2, d: 24_000_000 },
