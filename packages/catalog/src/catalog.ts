@@ -176,6 +176,13 @@ export interface FilesOptions {
 export interface Catalog extends AsyncDisposable {
   readonly lakeId: string;
   readonly catalogId: string;
+  /** `shared`: other hosts commit to the same lake. */
+  readonly kind: "local" | "shared";
+  /**
+   * Takes over what other hosts have committed before this call. All but `head`, and `resolveSnapshot` of what is not
+   * known yet, tell of what was taken over last.
+   */
+  refresh(): Promise<void>;
   head(): Promise<Head>;
   /**
    * Number of the snapshot meant: itself, the largest with time ≤ the instant. 0 is the lake before its first commit.

@@ -1,4 +1,5 @@
 export type * from "./catalog.js";
+export { decodeEntry } from "./entry.js";
 export {
   ANY_FILE,
   allOf,
@@ -10,6 +11,6 @@ export {
   saysNothing,
 } from "./file-predicate.js";
 export { checkBatchId, parseTableName, type TableName } from "./names.js";
-export { SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
+export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";
-export type { Timer } from "./timer.js";
+export { realTimer, type Timer } from "./timer.js";

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { BatchConflictError, CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
-import { apply, floorAfter } from "./apply.js";
+import { CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
 import type {
   Catalog,
   CommitResult,
@@ -18,13 +17,12 @@ import type {
   SnapshotInfo,
   TableInfo,
 } from "./catalog.js";
-import { check } from "./check.js";
 import { checkDraft } from "./draft.js";
-import { quote } from "./names.js";
+import { decodeEntry, type Entry, encodeEntry } from "./entry.js";
+import { assertFollows, nextEntry, receiptsOf, receiptsTo, refusal, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
-import { corrupt } from "./sqlite-json.js";
 import { findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
@@ -39,6 +37,11 @@ export interface SqliteCatalogOptions {
    * leave an empty log and its index (`-wal`, `-shm`) beside the file.
    */
   readonly mode?: "create" | "open" | "read";
+  /**
+   * `local` (default): this file is the catalog. `shared`: it is an index of a log in the store, which alone says what is
+   * committed; entries come by `applyEntry`.
+   */
+  readonly kind?: "local" | "shared";
   /** For a new catalog; must be that of an existing one. */
   readonly lakeId?: string;
   /** Milliseconds that a call waits for other processes before `catalog_busy`. Default 30,000. */
@@ -53,14 +56,28 @@ export interface SqliteCatalogOptions {
   readonly driver?: OpenDriver;
 }
 
+/** An entry that a draft may become, if nobody else takes its number. */
+export interface Proposal {
+  readonly status: "entry";
+  readonly n: number;
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  /** What its appends will get. */
+  readonly receipts: readonly Receipt[];
+}
+
 /** Tries of one entry whose COMMIT fails before `commit_unknown`. */
 const COMMIT_TRIES = 4;
 const DEFAULT_LIMIT = 1000;
 
-/** The catalog of a local lake in one SQLite file, shared by any number of processes of one machine. */
+/**
+ * A catalog in one SQLite file, shared by any number of processes of one machine: that of a local lake, or the index of
+ * a shared one.
+ */
 export class SqliteCatalog implements Catalog {
   readonly lakeId: string;
   readonly catalogId: string;
+  readonly kind: "local" | "shared";
   readonly #connection: SqliteConnection;
   readonly #readonly: boolean;
   readonly #clock: () => number;
@@ -71,8 +88,9 @@ export class SqliteCatalog implements Catalog {
   private constructor(
     connection: SqliteConnection,
     ids: { lakeId: string; catalogId: string },
-    options: { readonly: boolean; clock: () => number; newId: () => string },
+    options: { kind: "local" | "shared"; readonly: boolean; clock: () => number; newId: () => string },
   ) {
+    this.kind = options.kind;
     this.#connection = connection;
     this.lakeId = ids.lakeId;
     this.catalogId = ids.catalogId;
@@ -90,7 +108,7 @@ export class SqliteCatalog implements Catalog {
    * @throws CorruptionError `catalog_corrupt`
    */
   static async open(options: SqliteCatalogOptions): Promise<SqliteCatalog> {
-    const { path, mode = "create", random = randomBytes } = options;
+    const { path, mode = "create", kind = "local", random = randomBytes } = options;
     const clock = (): number => Math.trunc((options.clock ?? Date.now)());
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     const connection = await SqliteConnection.open({
@@ -100,7 +118,7 @@ export class SqliteCatalog implements Catalog {
       openDriver: options.driver ?? openSqlite,
       timer: options.timer ?? realTimer,
       random,
-      identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: "local", created: clock() }),
+      identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: kind, created: clock() }),
     });
     try {
       const ids = await connection.read((driver) =>
@@ -116,7 +134,7 @@ export class SqliteCatalog implements Catalog {
           { subject: path },
         );
       }
-      return new SqliteCatalog(connection, ids, { readonly: mode === "read", clock, newId });
+      return new SqliteCatalog(connection, ids, { kind, readonly: mode === "read", clock, newId });
     } catch (error) {
       await connection.close();
       throw error;
@@ -248,6 +266,53 @@ export class SqliteCatalog implements Catalog {
     );
   }
 
+  /** A local catalog is all there is. */
+  async refresh(): Promise<void> {}
+
+  /**
+   * Of an index: the entry that a draft may become after the entries that are known here, or why it may not. Nothing is
+   * written.
+   * @param now milliseconds since the epoch
+   * @throws BatchConflictError, InvalidInputError as `commit` does
+   */
+  async propose(draft: Draft, now: number): Promise<Proposal | Exclude<CommitResult, { status: "committed" }>> {
+    checkDraft(draft);
+    const id = this.#newId();
+    return this.#connection.read((driver) => {
+      const state = new SqliteState(driver);
+      state.checkMode(this.lakeId, "shared");
+      const refused = refusal(driver, state, draft);
+      if (refused) return refused;
+      const entry = nextEntry(state, draft, this.#author(id, Math.trunc(now)));
+      return { status: "entry", n: entry.n, id, bytes: encodeEntry(entry), receipts: receiptsTo(state, entry) };
+    });
+  }
+
+  /**
+   * Of an index: takes over an entry of the log. One that is known already, because another process of this host was
+   * first, is compared instead.
+   * @throws CatalogError `log_replaced` if another entry is known under its number
+   * @throws CorruptionError `bad_entry`
+   */
+  async applyEntry(bytes: Uint8Array): Promise<void> {
+    const entry = decodeEntry(bytes);
+    for (let tries = 1; ; tries++) {
+      try {
+        // What the log has can be had again: no fsync.
+        return await this.#write((driver) => this.#takeOver(driver, entry), false);
+      } catch (error) {
+        // A COMMIT that failed is tried again: if it took effect all the same, the entry is known.
+        if (!(error instanceof CommitUnknown)) throw error;
+        if (tries === COMMIT_TRIES) throw error.cause;
+      }
+    }
+  }
+
+  /** The id of an entry; undefined if there is none. */
+  async entryId(n: number): Promise<string | undefined> {
+    return this.#connection.read((driver) => entryId(driver, n));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#connection.close();
   }
@@ -274,43 +339,28 @@ export class SqliteCatalog implements Catalog {
   /** The commit point is the end of the transaction that this runs in. */
   #commit(driver: SqliteDriver, draft: Draft, id: string): CommitResult {
     const state = new SqliteState(driver);
-    state.checkMode(this.lakeId);
-    const { operations } = draft;
-    const verdict = check(state, draft);
-    switch (verdict.status) {
-      case "duplicate":
-        return { status: "duplicate", receipts: receiptsOf(driver, draft) };
-      case "conflict":
-        throw new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch });
-      case "invalid":
-        throw new InvalidInputError(verdict.code, verdict.message, { subject: verdict.subject });
-      case "stale":
-        return verdict;
-      case "apply":
-        break;
-    }
+    state.checkMode(this.lakeId, "local");
+    const refused = refusal(driver, state, draft);
+    if (refused) return refused;
     if (draft.intent !== undefined && driver.run("DELETE FROM intents WHERE id = ?", draft.intent) === 0) {
       return { status: "stale", reason: "intent", message: "the staging intent was ended: stage the files again" };
     }
-    const head = state.head();
-    const floor = floorAfter(head.floor, operations);
-    const n = head.n + 1;
-    state.write(
-      apply(state, {
-        lake: this.lakeId,
-        n,
-        id,
-        prev: head.id,
-        writer: this.#writer,
-        host: this.#host,
-        time: Math.max(head.time, this.#clock()),
-        floor,
-        meta: draft.meta ?? {},
-        operations,
-      }),
-    );
-    if (floor > head.floor) driver.run("DELETE FROM intents WHERE base < ?", floor);
-    return { status: "committed", snapshot: n, receipts: receiptsOf(driver, draft) };
+    const entry = nextEntry(state, draft, this.#author(id, this.#clock()));
+    writeEntry(driver, state, entry);
+    return { status: "committed", snapshot: entry.n, receipts: receiptsOf(driver, draft) };
+  }
+
+  #takeOver(driver: SqliteDriver, entry: Entry): void {
+    const state = new SqliteState(driver);
+    state.checkMode(this.lakeId, "shared");
+    if (entry.n > state.head().n) {
+      assertFollows(state, entry, this.lakeId);
+      writeEntry(driver, state, entry);
+    } else if (entryId(driver, entry.n) !== entry.id) throw logReplaced(entry.n);
+  }
+
+  #author(id: string, now: number) {
+    return { lake: this.lakeId, id, writer: this.#writer, host: this.#host, now };
   }
 }
 
@@ -319,11 +369,16 @@ function findEntry(driver: SqliteDriver, id: string): number | undefined {
   return driver.get<{ n: number }>("SELECT n FROM entries WHERE id = ?", id)?.n;
 }
 
-/** Of the draft's appends, in their order. */
-function receiptsOf(driver: SqliteDriver, draft: Draft): Receipt[] {
-  return draft.operations
-    .filter((operation) => operation.op === "append")
-    .map(
-      ({ table, batch }) => findReceipt(driver, table, batch) ?? corrupt(`the batch ${quote(batch)} has no receipt`),
-    );
+function entryId(driver: SqliteDriver, n: number): string | undefined {
+  return driver.get<{ id: string }>("SELECT id FROM entries WHERE n = ?", n)?.id;
+}
+
+/** The log has another entry than the one that was applied: it is another log. */
+function logReplaced(n: number): CatalogError {
+  return new CatalogError(
+    "log_replaced",
+    `entry ${n} of the log is not the one that this host knows: the store was replaced or restored. ` +
+      "Delete this host's index to go on with what the store has now",
+    { subject: String(n) },
+  );
 }

@@ -25,10 +25,10 @@ export class SqliteState implements CatalogState {
     return row ?? { n: 0, id: "", time: 0, floor: 0 };
   }
 
-  /** Lake and mode: a commit by this code is right only in local mode. */
-  checkMode(lakeId: string): void {
+  /** Of which lake, and in which mode, the catalog is: each mode has its own way to commit. */
+  checkMode(lakeId: string, mode: "local" | "shared"): void {
     const meta = this.#driver.get<{ lake_id: string; mode: string }>("SELECT lake_id, mode FROM meta");
-    if (meta?.mode !== "local" || meta.lake_id !== lakeId) {
+    if (meta?.mode !== mode || meta.lake_id !== lakeId) {
       throw new CatalogError(
         "wrong_mode",
         `the catalog is in ${meta?.mode ?? "no"} mode, for lake ${meta?.lake_id}: open the lake again`,

@@ -1,4 +1,4 @@
-export type { ListedFile, ListedReject, Receipt, SnapshotInfo } from "@eider/catalog";
+export type { ListedFile, ListedReject, Receipt, SnapshotInfo, Timer } from "@eider/catalog";
 export type {
   ColumnStatistics,
   ColumnType,

@@ -50,7 +50,8 @@ export class Lake implements AsyncDisposable {
 
   /**
    * Opens a lake, and makes it if there is none (see `mode`).
-   * @param where a folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, or a store and a catalog of your own
+   * @param where a folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, a store and a catalog of your own, or a store alone, which
+   * makes a lake that any number of hosts share
    * @throws NotFoundError `lake_not_found`, `not_a_lake`
    * @throws InvalidInputError `bad_store_url`, `bad_option`
    * @throws CatalogError `lake_too_new`, `catalog_missing`, `catalog_mismatch`
@@ -78,13 +79,17 @@ export class Lake implements AsyncDisposable {
     return this.#run(async () => {
       const { catalog } = this.#open;
       const at = options.at === undefined ? undefined : await catalog.resolveSnapshot(options.at);
+      if (at === undefined) await catalog.refresh();
       return (await catalog.tables(at)).map(describe);
     });
   }
 
   /** Snapshots in order, `limit` (default 1000) at a time, after a number. */
   snapshots(page: { readonly after?: number; readonly limit?: number } = {}): Promise<SnapshotInfo[]> {
-    return this.#run(() => this.#open.catalog.snapshots(page));
+    return this.#run(async () => {
+      await this.#open.catalog.refresh();
+      return this.#open.catalog.snapshots(page);
+    });
   }
 
   /** The same lake with options for its queries: `lake.with({ at: 12, values: "json" }).sql("…")`. */

@@ -9,27 +9,18 @@ import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Catalog, SqliteCatalog } from "@eider/catalog";
-import {
-  AlreadyExistsError,
-  CatalogError,
-  CorruptionError,
-  InvalidInputError,
-  NotFoundError,
-  StoreError,
-} from "@eider/core";
+import { type Catalog, realTimer, SqliteCatalog, type Timer } from "@eider/catalog";
+import { CatalogError, InvalidInputError, NotFoundError, StoreError } from "@eider/core";
 import type { RangePool } from "@eider/core/ranges";
 import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
 import { uuidv7 } from "./ids.js";
+import { readLakeFile, writeLakeFile } from "./lake-file.js";
 import type { LakeLocation, LakeOptions, Logger } from "./options.js";
 import { rangeThreads } from "./range-threads.js";
+import { openSharedCatalog } from "./shared/open.js";
 
-/** Key of the object that makes a store a lake. */
-const LAKE_KEY = "_eider/lake.json";
 const CATALOG_FILE = "catalog.sqlite";
-/** Layout version of the store; a higher one is refused. */
-const FORMAT = 1;
 
 /** The parts of an open lake, shared by all handles to it in this process. */
 export interface OpenLake {
@@ -42,17 +33,11 @@ export interface OpenLake {
   readonly newId: () => string;
   /** The worker threads of large appends. */
   readonly ranges: RangePool;
+  readonly timer: Timer;
   /** DuckDB is loaded by the first call. */
   engine(): Promise<QueryEngine>;
   /** Gives this handle up; the last one closes the parts. */
   release(): Promise<void>;
-}
-
-interface LakeFile {
-  readonly format: number;
-  readonly lake: string;
-  readonly mode: string;
-  readonly catalog: string;
 }
 
 interface Shared {
@@ -67,18 +52,21 @@ const openLakes = new Map<string, Shared>();
 /** @throws NotFoundError `lake_not_found`, `not_a_lake` @throws CatalogError `lake_too_new`, `catalog_mismatch` */
 export async function openLake(where: LakeLocation, options: LakeOptions): Promise<OpenLake> {
   if (typeof where !== "string" && !(where instanceof URL)) {
-    if (where?.store && where.catalog) return assemble(where.store, where.catalog, options);
+    if (where?.store && "catalog" in where) return assemble(where.store, where.catalog, options);
+    if (where?.store) return openShared(where.store, options);
     throw new InvalidInputError(
       "bad_location",
-      'a lake is opened at a folder ("./lake"), a file: URL or "memory:", or from { store, catalog }',
+      'a lake is opened at a folder ("./lake"), a file: URL or "memory:", or from { store } or { store, catalog }',
     );
   }
   const mode = options.mode ?? "create";
   const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
   if (!(store instanceof FileStore)) {
-    const advice = "lakes on S3 come with their own release: use a folder or memory: until then";
-    throw new InvalidInputError("not_yet", `cannot open a lake at ${store.url}; ${advice}`, { subject: store.url });
+    return openShared(store, options).catch(async (error: unknown) => {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    });
   }
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);
@@ -190,19 +178,35 @@ function openCatalog(path: string, mode: "create" | "open" | "read", options: La
     mode,
     ...(options.clock && { clock: options.clock }),
     ...(options.random && { random: options.random }),
+    ...(options.timer && { timer: options.timer }),
   });
 }
 
-/** Binds a store and a catalog to each other, for ever: by `lake.json` in the store. */
+async function openShared(store: ObjectStore, options: LakeOptions): Promise<OpenLake> {
+  return assemble(store, await openSharedCatalog(store, options, sources(options)), options);
+}
+
+/** Where time, chance and ids come from. */
+function sources({ clock = Date.now, random = randomBytes, timer = realTimer }: LakeOptions) {
+  return { clock, random, timer, newId: () => uuidv7(clock(), random) };
+}
+
+/**
+ * Binds a store and a catalog to each other, for ever: by `lake.json` in the store. A shared lake has no catalog of its
+ * own, only indexes of its log.
+ */
 async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptions): Promise<OpenLake> {
   const mode = options.mode ?? "create";
   try {
-    const found = (await readLakeFile(store)) ?? (mode === "create" ? await writeLakeFile(store, catalog) : undefined);
+    const own = { lake: catalog.lakeId, mode: catalog.kind, catalog: catalog.catalogId };
+    const found = (await readLakeFile(store)) ?? (mode === "create" ? await writeLakeFile(store, own) : undefined);
     if (!found) throw new NotFoundError("lake_not_found", `there is no lake at ${store.url}`, { subject: store.url });
-    if (found.catalog !== catalog.catalogId) {
+    const matches = found.mode === "local" ? found.catalog === own.catalog : found.lake === own.lake;
+    if (found.mode !== own.mode || !matches) {
+      const theirs = found.mode === "local" ? found.catalog : "one that is shared by hosts";
       throw new CatalogError(
         "catalog_mismatch",
-        `the lake at ${store.url} belongs to another catalog (${found.catalog}, not ${catalog.catalogId}): open it with its own`,
+        `the lake at ${store.url} belongs to another catalog (${theirs}, not ${own.catalog}): open it with its own`,
         { subject: store.url },
       );
     }
@@ -210,8 +214,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     await catalog[Symbol.asyncDispose]();
     throw error;
   }
-  const clock = options.clock ?? Date.now;
-  const random = options.random ?? randomBytes;
+  const { clock, timer, newId } = sources(options);
   const tempFolder = resolve(options.cacheDir ?? tmpdir());
   const logger = options.logger ?? {};
   const ranges = rangeThreads({ threads: options.threads, logger });
@@ -223,8 +226,9 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     tempFolder,
     logger,
     clock,
-    newId: () => uuidv7(clock(), random),
+    newId,
     ranges,
+    timer,
     engine() {
       const opening =
         engine ??
@@ -256,53 +260,4 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
       }
     },
   };
-}
-
-async function readLakeFile(store: ObjectStore): Promise<LakeFile | undefined> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of (await store.get(LAKE_KEY)).body) chunks.push(chunk);
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
-  let file: LakeFile;
-  try {
-    file = JSON.parse(Buffer.concat(chunks).toString("utf8")) as LakeFile;
-  } catch (cause) {
-    throw new CorruptionError("bad_lake_file", `${LAKE_KEY} at ${store.url} is not JSON`, {
-      subject: store.url,
-      cause,
-    });
-  }
-  if (typeof file.format !== "number" || typeof file.catalog !== "string") {
-    throw new CorruptionError("bad_lake_file", `${LAKE_KEY} at ${store.url} lacks its format or catalog`, {
-      subject: store.url,
-    });
-  }
-  if (file.format > FORMAT) {
-    throw new CatalogError(
-      "lake_too_new",
-      `the lake at ${store.url} has format ${file.format}, this version reads up to ${FORMAT}: upgrade eider`,
-      { subject: store.url },
-    );
-  }
-  if (file.mode !== "local") {
-    throw new CatalogError("not_yet", `the lake at ${store.url} is ${file.mode}; this version opens local lakes only`, {
-      subject: store.url,
-    });
-  }
-  return file;
-}
-
-async function writeLakeFile(store: ObjectStore, catalog: Catalog): Promise<LakeFile | undefined> {
-  const file: LakeFile = { format: FORMAT, lake: catalog.lakeId, mode: "local", catalog: catalog.catalogId };
-  try {
-    await store.put(LAKE_KEY, Buffer.from(`${JSON.stringify(file)}\n`), { ifAbsent: true });
-    return file;
-  } catch (error) {
-    // Another process made the lake at the same moment: its file counts.
-    if (error instanceof AlreadyExistsError) return readLakeFile(store);
-    throw error;
-  }
 }

@@ -45,6 +45,7 @@ const LAKE: Rules<LakeOptions> = {
   logger: object,
   clock: callback,
   random: callback,
+  timer: object,
 };
 
 const TABLE: Rules<TableOptions> = {

@@ -1,6 +1,6 @@
 /** The options and results of the public API: plain data, with defaults and units beside each. */
 
-import type { Catalog, Receipt } from "@eider/catalog";
+import type { Catalog, Receipt, Timer } from "@eider/catalog";
 import type { ArrowLike, CsvOptions, Schema, SchemaInput, StandardSchema, TypedSchema } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
@@ -11,13 +11,23 @@ export interface Logger {
   warn?(message: string, details?: Readonly<Record<string, unknown>>): void;
 }
 
-/** A folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, or a store and a catalog of your own. */
-export type LakeLocation = string | URL | { readonly store: ObjectStore; readonly catalog: Catalog };
+/**
+ * A folder (`./lake`, `file:///…`, `C:\lake`), `memory:`, a store and a catalog of your own, or a store alone: a shared
+ * lake, to which any number of hosts commit by a log in the store.
+ */
+export type LakeLocation =
+  | string
+  | URL
+  | { readonly store: ObjectStore; readonly catalog: Catalog }
+  | { readonly store: ObjectStore };
 
 export interface LakeOptions {
   /** `create` (default): make the lake if there is none. `open`: it must exist. `read`: it must exist and nothing is written. */
   readonly mode?: "create" | "open" | "read";
-  /** Folder for temporary files: spooled input, local copies, sorts that spill. Default: the system's. */
+  /**
+   * Folder for temporary files: spooled input, local copies, sorts that spill; and for a shared lake's index, which is
+   * worth keeping: without it the next start reads the log again. Default: the system's folder for temporary files.
+   */
   readonly cacheDir?: string;
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
@@ -37,6 +47,8 @@ export interface LakeOptions {
   readonly clock?: () => number;
   /** That many random bytes. Default: the platform's secure source. */
   readonly random?: (size: number) => Uint8Array;
+  /** Monotonic time and waiting. Default: the platform's. */
+  readonly timer?: Timer;
 }
 
 export interface TableOptions {

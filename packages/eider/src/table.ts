@@ -126,6 +126,7 @@ export class Table<R = object> {
     return this.#host.run(async () => {
       this.#host.assertWritable();
       const { catalog, newId } = this.#host.open;
+      await catalog.refresh();
       const found = await catalog.table(this.name);
       if (found && !options.ifNotExists) {
         throw new AlreadyExistsError("table_exists", `table ${this.name} exists`, { subject: this.name });
@@ -165,6 +166,7 @@ export class Table<R = object> {
   /** The receipt of a batch, for ever; undefined when no such batch was committed. */
   receipt(batchId: string): Promise<Receipt | undefined> {
     return this.#host.run(async () => {
+      await this.#host.open.catalog.refresh();
       const table = await this.#host.open.catalog.table(this.name);
       return table && this.#host.open.catalog.receipt(table.id, batchId);
     });
@@ -206,6 +208,7 @@ export class Table<R = object> {
       newId: open.newId,
       logger: open.logger,
       ranges: open.ranges,
+      timer: open.timer,
       layout,
     };
   }
@@ -229,6 +232,7 @@ export class Table<R = object> {
   }
 
   async #info(at?: number): Promise<TableInfo> {
+    if (at === undefined) await this.#host.open.catalog.refresh();
     const table = await this.#host.open.catalog.table(this.name, at);
     if (!table) throw this.#missing(at);
     return table;

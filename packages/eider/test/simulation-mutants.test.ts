@@ -9,9 +9,9 @@ const SCHEDULES = 2000;
 describe("a planted fault is found", () => {
   it.each(MUTANTS)(
     "$name",
-    async ({ name, faults }) => {
+    async ({ name, mode, faults }) => {
       const { Simulation } = await buildWith(name, faults);
-      using simulation = await Simulation.create({ shrink: false });
+      using simulation = await Simulation.create(mode, { shrink: false });
       const { failure, schedules } = await simulation.random(1, SCHEDULES);
       console.log(`${name}: after ${schedules} schedules: ${failure?.problems[0]}`);
       expect(failure).toBeDefined();

@@ -18,6 +18,7 @@ import {
   type Operation,
   type Receipt,
   type TableInfo,
+  type Timer,
 } from "@eider/catalog";
 import {
   BatchConflictError,
@@ -64,6 +65,7 @@ export interface AppendContext {
   readonly logger: Logger;
   readonly ranges: RangePool;
   readonly layout: FileLayout;
+  readonly timer: Timer;
   /** A random id for a file, a table or a batch; sorts by time. */
   readonly newId: () => string;
 }
@@ -94,7 +96,7 @@ export async function appendInput(
   input: Input,
   options: AppendOptions & { readonly batchId: string },
 ): Promise<AppendResult> {
-  const started = performance.now();
+  const started = context.timer.now();
   try {
     for (let attempt = 1; ; attempt++) {
       const result = await new Attempt(context, plan, input, options.batchId, options, started).run();
@@ -150,7 +152,7 @@ class Attempt {
 
   async run(): Promise<AppendResult | "stale"> {
     const { catalog } = this.#context;
-    const table = await catalog.table(this.#plan.name);
+    const table = await this.#find();
     if (table) {
       assertMatches(this.#plan, table);
       const known = await catalog.receipt(table.id, this.#batchId);
@@ -203,6 +205,15 @@ class Attempt {
     } finally {
       if (!settled) await this.#giveUp(stage, intent.id);
     }
+  }
+
+  /** Asks the other hosts only where it costs little: before a table is made that may exist. */
+  async #find(): Promise<TableInfo | undefined> {
+    const { catalog } = this.#context;
+    const table = await catalog.table(this.#plan.name);
+    if (table || catalog.kind === "local") return table;
+    await catalog.refresh();
+    return catalog.table(this.#plan.name);
   }
 
   /** Deletes what was staged. Where that fails too, the files are orphans, which `maintain` removes in time. */
@@ -293,6 +304,7 @@ class Attempt {
       openParquet: this.#context.openParquet,
       tempFolder: this.#context.tempFolder,
       ranges: this.#context.ranges,
+      timer: this.#context.timer,
       onCounters: (counters) => {
         this.#counters = counters;
         this.#report();
@@ -353,7 +365,7 @@ class Attempt {
       phase: this.#phase,
       ...this.#counters,
       ...(total !== undefined && { totalBytes: total }),
-      elapsedMs: performance.now() - this.#started,
+      elapsedMs: this.#context.timer.now() - this.#started,
     });
   }
 }

@@ -1,5 +1,6 @@
 /** One pass over the input of an append: what is asked of it, what comes out, and what all kinds of input share. */
 
+import type { Timer } from "@eider/catalog";
 import {
   canonicalRow,
   type EncodedRowGroup,
@@ -44,6 +45,7 @@ export interface ReadOptions {
   readonly openParquet: (path: string) => Promise<ParquetImport>;
   readonly tempFolder: string;
   readonly ranges: RangePool;
+  readonly timer: Timer;
   readonly onCounters: (counters: ReadCounters) => void;
 }
 
@@ -94,7 +96,7 @@ export async function* bytesOf(
   counters: ReadCounters,
 ): AsyncIterable<Uint8Array> {
   const counted = async function* (): AsyncIterable<Uint8Array> {
-    for await (const chunk of paced(input.bytes.open(), options.append.signal)) {
+    for await (const chunk of paced(input.bytes.open(), options)) {
       counters.bytes += chunk.byteLength;
       yield chunk;
     }
@@ -104,7 +106,7 @@ export async function* bytesOf(
 
 /** The rows of an input, in chunks. */
 export function rowsOf(input: RowsInput, options: ReadOptions): AsyncIterable<readonly unknown[]> {
-  return paced(input.rows.open(), options.append.signal);
+  return paced(input.rows.open(), options);
 }
 
 /**
@@ -113,15 +115,15 @@ export function rowsOf(input: RowsInput, options: ReadOptions): AsyncIterable<re
  */
 export async function* paced<T>(
   source: AsyncIterable<T> | Iterable<T>,
-  signal: AbortSignal | undefined,
+  { timer, append: { signal } }: Pick<ReadOptions, "append" | "timer">,
 ): AsyncIterable<T> {
-  let turn = performance.now();
+  let turn = timer.now();
   for await (const piece of source) {
     signal?.throwIfAborted();
     yield piece;
-    if (performance.now() - turn < TURN_MS) continue;
+    if (timer.now() - turn < TURN_MS) continue;
     await new Promise(setImmediate);
-    turn = performance.now();
+    turn = timer.now();
   }
 }
 

@@ -72,7 +72,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
   const maxRejects = options.append.maxRejects ?? 10_000;
   const ignoredFields = new Map<string, number>();
   let read = 0;
-  for await (const batch of paced(input.batches(), options.append.signal)) {
+  for await (const batch of paced(input.batches(), options)) {
     const aligned = alignBatch(batch, schema);
     for (const problem of aligned.rejects) rejects.push({ ...problem, line: read + problem.line, raw: "" });
     if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);

@@ -54,7 +54,7 @@ export async function hashInput(input: Input, options: ReadOptions): Promise<str
     for await (const rows of rowsOf(input, options)) hashRows(hash, rows);
   } else {
     const batches = input.kind === "batches" ? input.batches.open() : fromArrow(input.source).batches;
-    for await (const batch of paced(batches, options.append.signal)) hashRows(hash, batchRows(batch, "exact"));
+    for await (const batch of paced(batches, options)) hashRows(hash, batchRows(batch, "exact"));
   }
   return hash.digest();
 }

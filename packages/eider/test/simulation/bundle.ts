@@ -1,6 +1,6 @@
 /** The simulation over sources in which a fault is planted: built apart, so that nothing else sees it. */
 
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
@@ -31,7 +31,11 @@ export async function buildWith(name: string, faults: readonly Fault[]): Promise
     logLevel: "silent",
     plugins: [sources(), planted(faults)],
   });
-  return (await import(pathToFileURL(outfile).href)) as typeof import("./simulate.js");
+  try {
+    return (await import(pathToFileURL(outfile).href)) as typeof import("./simulate.js");
+  } finally {
+    rmSync(outfile);
+  }
 }
 
 /** Our own packages are their sources. */

@@ -1,30 +1,36 @@
 /** Faults that the simulation has to find. Each is a mistake that somebody could make, or has made elsewhere. */
 
 import type { Fault } from "./bundle.js";
+import type { Mode } from "./world.js";
 
 export interface Mutant {
   readonly name: string;
+  readonly mode: Mode;
   readonly faults: readonly Fault[];
 }
 
 const APPEND = "packages/eider/src/commit/append.ts";
 const CHECK = "packages/catalog/src/check.ts";
 const CATALOG = "packages/catalog/src/sqlite-catalog.ts";
+const LOG = "packages/eider/src/shared/log.ts";
+const SHARED = "packages/eider/src/shared/shared-catalog.ts";
 const MAINTAIN = "packages/eider/src/maintain.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   {
+    mode: "local",
     name: "skip the floor",
     faults: [
       { file: CHECK, find: "if (oldest && oldest.base < this.#floor) {", replace: "if (oldest && oldest.base < 0) {" },
       {
-        file: CATALOG,
-        find: 'if (floor > head.floor) driver.run("DELETE FROM intents WHERE base < ?", floor);',
+        file: "packages/catalog/src/sqlite-commit.ts",
+        find: 'if (entry.floor > floor) driver.run("DELETE FROM intents WHERE base < ?", entry.floor);',
         replace: "",
       },
     ],
   },
   {
+    mode: "local",
     name: "delete orphans before the floor is raised",
     faults: [
       {
@@ -35,6 +41,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "delete what was listed before the floor was raised",
     faults: [
       {
@@ -45,6 +52,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "settle a failed COMMIT by the batch id instead of the entry id",
     faults: [
       {
@@ -55,6 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "delete what was staged though the outcome is unknown",
     faults: [
       {
@@ -65,6 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "take a failed COMMIT for one that had no effect",
     faults: [
       {
@@ -75,6 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "hash what the table makes of the input",
     faults: [
       {
@@ -86,6 +97,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    mode: "local",
     name: "trust a put that got no answer",
     faults: [
       {
@@ -94,5 +106,62 @@ export const MUTANTS: readonly Mutant[] = [
         replace: "return true;",
       },
     ],
+  },
+  {
+    mode: "shared",
+    name: "compare the writer instead of the entry id",
+    faults: [
+      {
+        file: LOG,
+        find: "won: decodeEntry(found).id === id",
+        replace: "won: decodeEntry(found).writer === decodeEntry(bytes).writer",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "skip the floor on a shared lake",
+    faults: [
+      { file: CHECK, find: "if (oldest && oldest.base < this.#floor) {", replace: "if (oldest && oldest.base < 0) {" },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "take every refused put for a loss",
+    faults: [
+      { file: LOG, find: "won: decodeEntry(found).id === id", replace: "won: decodeEntry(found).id === id && false" },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "report failure though the put may still take effect",
+    faults: [
+      {
+        file: LOG,
+        find: "if (timer.now() >= deadline) {",
+        replace: "if (failure) throw failure; if (timer.now() >= deadline) {",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "report failure when patience is at its end",
+    faults: [{ file: LOG, find: '"commit_unknown",', replace: '"catalog_io",' }],
+  },
+  {
+    mode: "shared",
+    name: "report failure when the index cannot follow",
+    faults: [
+      {
+        file: SHARED,
+        find: 'this.#options.logger?.warn?.("a commit could not be entered into this host\'s index yet", { error });',
+        replace: "throw error;",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "put without a condition",
+    faults: [{ file: LOG, find: '{ ifAbsent: true, retries: "none" }', replace: '{ retries: "none" }' }],
   },
 ];

@@ -91,6 +91,11 @@ export class SimDisk {
     return fault;
   }
 
+  /** From now on nothing fails. */
+  heal(): void {
+    this.#failing = [];
+  }
+
   keep(transaction: Transaction): void {
     if (transaction.statements.length === 0) return;
     this.#committed.push(transaction);

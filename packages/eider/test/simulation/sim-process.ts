@@ -52,6 +52,11 @@ export class SimProcess implements Actor {
     return this.scheduler.choices;
   }
 
+  /** Whether things go wrong for it at all. */
+  get faulty(): boolean {
+    return this.#options.odds.faultOneIn > 0;
+  }
+
   /** Waits for its turn; if it is killed here, for ever. */
   async stop(label: string, waitMs = 0): Promise<void> {
     if (this.alive) {

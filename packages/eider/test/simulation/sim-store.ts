@@ -26,6 +26,8 @@ export class SimBucket {
   readonly objects = new Map<string, SimObject>();
   /** Keys that were ever put with another content than they had. */
   readonly overwritten: string[] = [];
+  /** Calls that go on failing: a store that fails does so for a while. */
+  outage = 0;
   readonly #now: () => number;
   #writes = 0;
 
@@ -154,9 +156,15 @@ export class SimStore implements ObjectStore {
   }
 
   async #begin<F extends string>(step: string, subject: string, faults: readonly F[]): Promise<F | undefined> {
-    await this.#process.stop(`${step} ${subject}`);
-    const fault = this.#process.fault(step, faults);
-    if (fault) this.#process.scheduler.note(`  ${fault}`);
+    const process = this.#process;
+    await process.stop(`${step} ${subject}`);
+    const down = this.#bucket.outage > 0 && process.faulty;
+    if (down) this.#bucket.outage--;
+    const fault = down ? faults[process.choices.pick("fault", 2) % faults.length] : process.fault(step, faults);
+    if (fault && !down && process.choices.rarely("fault", 6, 1) === 1) {
+      this.#bucket.outage = 1 + process.choices.pick("fault", 20);
+    }
+    if (fault) process.scheduler.note(`  ${fault}`);
     return fault;
   }
 }

@@ -8,7 +8,7 @@ import { type Choices, enumerate, GivenChoices, generator, RandomChoices, shrink
 import { Coverage } from "./coverage.js";
 import { judge } from "./oracle.js";
 import { randomWorkload, type Workload } from "./workload.js";
-import { World } from "./world.js";
+import { type Mode, World } from "./world.js";
 
 /** A schedule after which something is wrong. */
 export interface Failure {
@@ -25,18 +25,20 @@ export interface Report {
   readonly failure: Failure | undefined;
 }
 
-/** Processes of a random schedule. */
-const PROCESSES = 3;
+/** Processes of a random schedule; those of a shared lake are on two hosts. */
+const PROCESSES = { local: 3, shared: 4 };
 
 export class Simulation implements Disposable {
   readonly coverage = new Coverage();
+  readonly #mode: Mode;
   readonly #folder = mkdtempSync(join(tmpdir(), "eider-simulation-"));
   readonly #diskPaths: readonly string[];
   readonly #shrinks: boolean;
 
-  private constructor(shrinks: boolean) {
+  private constructor(mode: Mode, shrinks: boolean) {
+    this.#mode = mode;
     this.#shrinks = shrinks;
-    this.#diskPaths = [0, 1].map((host) => {
+    this.#diskPaths = [0, 1, 2].map((host) => {
       const path = join(this.#folder, `host-${host}.sqlite`);
       writeFileSync(path, "");
       return path;
@@ -44,10 +46,10 @@ export class Simulation implements Disposable {
   }
 
   /** @param options `shrink` false: failures are told as they are found */
-  static async create(options: { readonly shrink?: boolean } = {}): Promise<Simulation> {
+  static async create(mode: Mode, options: { readonly shrink?: boolean } = {}): Promise<Simulation> {
     // Compiled once, by means of Node.js's own: no schedule may wait for it.
     await parquetReady();
-    return new Simulation(options.shrink ?? true);
+    return new Simulation(mode, options.shrink ?? true);
   }
 
   /** Random schedules, one for each seed, until one fails. */
@@ -93,17 +95,19 @@ export class Simulation implements Disposable {
       switchOneIn: of([1, 2, 2, 4, 8]),
       faultOneIn: of([8, 15, 30, 60, 0]),
       crashOneIn: of([30, 60, 100, 0]),
+      skewMs: of([
+        [0, 0],
+        [0, 3_600_000],
+        [60_000, -60_000],
+      ]),
+      made: of([true, true, true, false]),
       trace,
     };
-    return this.#schedule(choices, randomWorkload(choices, PROCESSES), settings);
+    return this.#schedule(choices, randomWorkload(choices, PROCESSES[this.#mode]), settings);
   }
 
-  async #schedule(
-    choices: Choices,
-    workload: Workload,
-    settings: { switchOneIn?: number; faultOneIn?: number; crashOneIn: number; trace: boolean },
-  ): Promise<Outcome> {
-    const { switchOneIn = 1, faultOneIn = 2, crashOneIn, trace } = settings;
+  async #schedule(choices: Choices, workload: Workload, settings: Settings): Promise<Outcome> {
+    const { switchOneIn = 1, faultOneIn = 2, crashOneIn, skewMs = [0, 0], made = true, trace } = settings;
     using world = new World({
       choices,
       coverage: this.coverage,
@@ -111,6 +115,9 @@ export class Simulation implements Disposable {
       workload,
       switchOneIn,
       trace,
+      mode: this.#mode,
+      skewMs,
+      made,
       diskPaths: this.#diskPaths,
     });
     let problems: string[];
@@ -137,6 +144,16 @@ export class Simulation implements Disposable {
     });
     return run(new GivenChoices(small), true);
   }
+}
+
+/** How wild a schedule is. */
+interface Settings {
+  readonly switchOneIn?: number;
+  readonly faultOneIn?: number;
+  readonly crashOneIn: number;
+  readonly skewMs?: readonly number[];
+  readonly made?: boolean;
+  readonly trace: boolean;
 }
 
 interface Outcome {

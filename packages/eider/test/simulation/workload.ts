@@ -9,15 +9,20 @@ export type Work =
   | { readonly kind: "maintain" }
   | { readonly kind: "drop"; readonly table: string };
 
-/** What each process does, one after the other. */
-export type Workload = readonly (readonly Work[])[];
+/** What each process does: one group after the other, those of a group (two at most) at the same time. */
+export type Workload = readonly (readonly (readonly Work[])[])[];
 
 const TABLES = ["t", "t", "t", "u"];
 
 /** Few names, so that they meet. */
 export function randomWorkload(choices: Choices, processes: number): Workload {
   return Array.from({ length: processes }, () =>
-    Array.from({ length: 1 + choices.pick("work", 4) }, () => randomWork(choices)),
+    Array.from({ length: 1 + choices.pick("work", 3) }, () => {
+      const first = randomWork(choices);
+      // What goes on beside it is a query as often as not.
+      const second = [[], [randomWork(choices)], [{ kind: "query" } as const]][choices.rarely("work", 2, 2)]!;
+      return [first, ...second];
+    }),
   );
 }
 

@@ -1,8 +1,11 @@
 /** A lake under simulation: its store, its hosts and their disks, the processes, and what they do. */
 
-import { SqliteCatalog } from "@eider/catalog";
+import { type Catalog, SqliteCatalog } from "@eider/catalog";
 import { CatalogError, NotFoundError, StoreError } from "@eider/core";
+import { uuidv7 } from "../../src/ids.js";
 import { Lake } from "../../src/lake.js";
+import { findSharedLake } from "../../src/shared/open.js";
+import { SharedCatalog } from "../../src/shared/shared-catalog.js";
 import type { Choices } from "./choices.js";
 import type { Coverage } from "./coverage.js";
 import type { Event } from "./history.js";
@@ -15,39 +18,79 @@ import { rowsOf, type Work, type Workload } from "./workload.js";
 
 /** Simulated epoch. */
 const EPOCH = Date.UTC(2030, 0, 1);
+/** Milliseconds that a commit whose fate is unknown is pursued: short, so that its end is seen too. */
+const PATIENCE_MS = 1500;
 /** Tries of one piece of work that fails and may be tried again. */
 const TRIES = 3;
 
+/** `local`: one host, whose SQLite file is the catalog. `shared`: two, with a log in the store. */
+export type Mode = "local" | "shared";
+
 export interface WorldOptions {
+  readonly mode: Mode;
   readonly choices: Choices;
   readonly coverage: Coverage;
   readonly odds: Odds;
   readonly workload: Workload;
   readonly switchOneIn: number;
   readonly trace: boolean;
-  /** Existing empty files, one per host: see `SimDisk`. */
+  /** Existing empty files, one per host and one more: see `SimDisk`. */
   readonly diskPaths: readonly string[];
+  /** Milliseconds that the clocks of the hosts are ahead. */
+  readonly skewMs: readonly number[];
+  /** Whether the lake is there already: else the first processes race to make it. */
+  readonly made: boolean;
+}
+
+interface Host {
+  readonly disk: SimDisk;
+  readonly skewMs: number;
+  readonly processes: SimProcess[];
+}
+
+/** Where processes follow each other. */
+interface Place {
+  readonly name: string;
+  readonly host: Host;
+  running: { readonly process: SimProcess; readonly opened: Promise<Opened> } | undefined;
 }
 
 export interface Opened {
   readonly lake: Lake;
-  readonly catalog: SqliteCatalog;
+  readonly catalog: Catalog;
   readonly store: SimStore;
 }
 
 export class World {
   readonly scheduler: Scheduler;
   readonly bucket: SimBucket;
-  readonly disk: SimDisk;
+  readonly hosts: readonly Host[];
   readonly history: Event[] = [];
   readonly #options: WorldOptions;
+  /** Of a host that has never seen the lake. */
+  readonly #spare: Host;
   #processes = 0;
 
   constructor(options: WorldOptions) {
     this.#options = options;
     this.scheduler = new Scheduler(options.choices, { switchOneIn: options.switchOneIn, trace: options.trace });
     this.bucket = new SimBucket(() => EPOCH + this.scheduler.now);
-    this.disk = new SimDisk(options.diskPaths[0]!);
+    const [spare = "", ...paths] = options.diskPaths;
+    const host = (path: string, i: number): Host => ({
+      disk: new SimDisk(path),
+      skewMs: options.skewMs[i] ?? 0,
+      processes: [],
+    });
+    this.hosts = paths.slice(0, options.mode === "local" ? 1 : 2).map(host);
+    this.#spare = host(spare, 0);
+    if (options.mode === "shared" && options.made) {
+      const file = JSON.stringify({ format: 1, lake: "lake", mode: "shared" });
+      this.bucket.put("_eider/lake.json", Buffer.from(file), true);
+    }
+  }
+
+  get mode(): Mode {
+    return this.#options.mode;
   }
 
   /** Runs the workload to its end; then nothing is under way any more. */
@@ -57,59 +100,86 @@ export class World {
     this.scheduler.settleLate();
   }
 
-  /** Looks at the lake as a new process does, in peace. */
-  async inspect<T>(look: (opened: Opened) => Promise<T>): Promise<T> {
-    const process = this.#newProcess("inspector", { faultOneIn: 0, crashOneIn: 0 }, () => {});
-    process.operation = "inspect";
-    const work = async (): Promise<T> => {
-      const opened = await this.#open(process);
-      const result = await look(opened);
-      await opened.lake.close();
-      process.finished = true;
-      return result;
-    };
-    return this.scheduler.run(work());
+  /** Looks at the lake as a new process of each host does, in peace; on a shared lake also as a new host. */
+  async inspect(look: (opened: Opened) => Promise<void>): Promise<void> {
+    const hosts = this.mode === "local" ? this.hosts : [...this.hosts, this.#spare];
+    for (const host of hosts) {
+      host.disk.heal();
+      const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 });
+      process.operation = "inspect";
+      const work = async (): Promise<void> => {
+        const opened = await this.#open(process, host);
+        await look(opened);
+        await opened.lake.close();
+        process.finished = true;
+      };
+      await this.scheduler.run(work());
+    }
   }
 
   [Symbol.dispose](): void {
-    this.disk.close();
+    for (const { disk } of [...this.hosts, this.#spare]) disk.close();
   }
 
-  /** One process after the other, each going on where the last was killed. */
-  async #actor(number: number, works: readonly Work[]): Promise<void> {
-    let opened: Opened | undefined;
-    let process: SimProcess | undefined;
-    const next = (): SimProcess => {
-      opened = undefined;
-      return this.#newProcess(`p${number}`, this.#options.odds, () => this.#afterCrash());
-    };
-    for (const [index, work] of works.entries()) {
-      for (let tries = 1; ; tries++) {
-        if (!process?.alive) process = next();
-        const tag = `${number}.${index}.${tries}`;
-        const event: Event = { tag, process: process.name, work, started: this.scheduler.moment, outcome: "unknown" };
-        this.history.push(event);
-        const running = process;
-        running.operation = work.kind;
-        const doing = (async () => {
-          opened ??= await this.#open(running);
-          await this.#do(opened, running, event);
-        })().catch((error: unknown) => {
-          if (!running.alive) return; // nobody is told
-          event.error = error;
-          event.outcome = error instanceof CatalogError && error.code === "commit_unknown" ? "unknown" : "fail";
-        });
-        await Promise.race([doing, running.died]);
-        if (!running.alive) event.outcome = "unknown";
-        event.ended = this.scheduler.moment;
-        this.scheduler.note(`  ${tag} ${work.kind}: ${event.outcome}${event.error ? ` ${String(event.error)}` : ""}`);
-        const again = !running.alive || (event.error !== undefined && isRetryable(event.error));
-        if (!again || tries === TRIES) break;
-      }
+  /** What one place of a host is asked for, by one process after the other: each goes on where the last was killed. */
+  async #actor(number: number, work: readonly (readonly Work[])[]): Promise<void> {
+    const place: Place = { name: `p${number}`, host: this.hosts[number % this.hosts.length]!, running: undefined };
+    for (const [index, group] of work.entries()) {
+      await Promise.all(
+        group.map(async (one, i) => {
+          // The second one comes at some moment of the first.
+          const later = i === 0 ? 0 : this.#options.choices.pick("work", 12);
+          for (let n = 0; n < later; n++) {
+            if (place.running?.process.alive)
+              await Promise.race([place.running.process.stop("pause"), place.running.process.died]);
+          }
+          await this.#persist(place, one, `${number}.${index}${"ab"[i]}`);
+        }),
+      );
     }
-    if (!process) return;
-    if (process.alive && opened) await Promise.race([opened.lake.close(), process.died]);
+    const { running } = place;
+    if (!running) return;
+    const { process, opened } = running;
+    const closing = opened.then(({ lake }) => lake.close()).catch(() => undefined);
+    if (process.alive) await Promise.race([closing, process.died]);
     process.finished = true;
+  }
+
+  /** Asks until there is an answer that stands, or too often. */
+  async #persist(place: Place, work: Work, name: string): Promise<void> {
+    for (let tries = 1; tries <= TRIES; tries++) {
+      if (!place.running?.process.alive) {
+        place.running = this.#start(place, this.#newProcess(place.name, place.host, this.#options.odds));
+      }
+      const { running } = place;
+      const { process } = running;
+      process.operation = work.kind;
+      const tag = `${name}.${tries}`;
+      const event: Event = { tag, process: process.name, work, started: this.scheduler.moment, outcome: "unknown" };
+      this.history.push(event);
+      const doing = running.opened.then((opened) => this.#do(opened, process, event));
+      const answered = doing.catch((error: unknown) => {
+        if (!process.alive) return; // nobody is told
+        event.error = error;
+        event.outcome = error instanceof CatalogError && error.code === "commit_unknown" ? "unknown" : "fail";
+      });
+      await Promise.race([answered, process.died]);
+      if (!process.alive) event.outcome = "unknown";
+      event.ended = this.scheduler.moment;
+      this.scheduler.note(`  ${tag} ${work.kind}: ${event.outcome}${event.error ? ` ${String(event.error)}` : ""}`);
+      // A lake that could not be opened is opened again.
+      const failed = await Promise.race([running.opened.then(() => false).catch(() => true), Promise.resolve(false)]);
+      if (process.alive && event.error && failed && place.running === running) {
+        place.running = this.#start(place, process);
+      }
+      if (process.alive && !(event.error !== undefined && isRetryable(event.error))) return;
+    }
+  }
+
+  #start({ host }: Place, process: SimProcess): NonNullable<Place["running"]> {
+    const opened = this.#open(process, host);
+    opened.catch(() => undefined); // told to whoever uses it
+    return { process, opened };
   }
 
   async #do(opened: Opened, process: SimProcess, event: Event): Promise<void> {
@@ -139,42 +209,55 @@ export class World {
     if (process.alive) event.outcome = "ok";
   }
 
-  /** The host may have lost power, which ends nobody else here: processes of one host that live on have lost nothing. */
-  #afterCrash(): void {
+  /** A process was killed: by itself, or because its host lost power. Then all of them end, and the disk may go back. */
+  #afterCrash({ disk, processes }: Host): void {
     const { choices } = this.#options;
-    const lost = choices.rarely("fault", 3, 1) === 0 ? 0 : choices.pick("fault", this.disk.atRisk + 1);
-    this.disk.recover(lost, choices.rarely("fault", 3, 1) === 1);
+    if (choices.rarely("fault", 3, 1) === 0) return;
+    this.scheduler.note("  with all of its host");
+    for (const process of processes) if (process.alive && !process.finished) process.kill();
+    // An index may even be gone, or come back from a backup; a local lake's catalog is what the disk had promised to keep.
+    if (this.mode === "shared" && choices.rarely("fault", 4, 1) === 1) disk.wipe();
+    else disk.recover(choices.pick("fault", disk.atRisk + 1), choices.rarely("fault", 3, 1) === 1);
   }
 
-  #newProcess(name: string, odds: Odds, onCrash: () => void): SimProcess {
+  #newProcess(name: string, host: Host, odds: Odds): SimProcess {
     const seed = ++this.#processes;
-    const { coverage } = this.#options;
-    return new SimProcess({ name: `${name}#${seed}`, scheduler: this.scheduler, coverage, odds, seed, onCrash });
+    const process = new SimProcess({
+      name: `${name}#${seed}`,
+      scheduler: this.scheduler,
+      coverage: this.#options.coverage,
+      odds,
+      seed,
+      onCrash: () => this.#afterCrash(host),
+    });
+    host.processes.push(process);
+    return process;
   }
 
-  async #open(process: SimProcess): Promise<Opened> {
-    const clock = (): number => EPOCH + this.scheduler.now;
+  async #open(process: SimProcess, { disk, skewMs }: Host): Promise<Opened> {
+    const clock = (): number => EPOCH + skewMs + this.scheduler.now;
     const { random } = process;
     const timer = {
       now: () => this.scheduler.now,
       sleep: (milliseconds: number) => process.stop("sleep", milliseconds),
     };
-    const own = await SqliteCatalog.open({
-      path: this.disk.path,
-      driver: this.disk.opener(process),
-      clock,
-      random,
-      timer,
-    });
-    const catalog = stopping(own, process);
     const store = new SimStore(this.bucket, process);
-    const lake = await Lake.open({ store, catalog }, { clock, random, threads: 1 });
+    const file = { path: disk.path, driver: disk.opener(process), clock, random, timer };
+    let catalog: Catalog;
+    if (this.mode === "local") catalog = stopping(await SqliteCatalog.open(file), process);
+    else {
+      const { lake: lakeId } = await findSharedLake(store, "create", () => uuidv7(clock(), random));
+      const index = stopping(await SqliteCatalog.open({ ...file, kind: "shared", lakeId }), process);
+      const parts = { store, index, timer, clock, random, readOnly: false, patienceMs: PATIENCE_MS };
+      catalog = await SharedCatalog.open(parts);
+    }
+    const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
     return { lake, catalog, store };
   }
 }
 
 /** Calls that change the file: their answer may come late, or never. */
-const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon"]);
+const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon", "applyEntry"]);
 
 /** A catalog each of whose calls is a step of the process. */
 function stopping(catalog: SqliteCatalog, process: SimProcess): SqliteCatalog {

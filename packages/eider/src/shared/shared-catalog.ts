@@ -1,0 +1,249 @@
+/**
+ * The catalog of a shared lake: a log in the store, which alone says what is committed, and on this host an index of it in
+ * SQLite, which answers everything. An index may be behind, lost or made again: that changes no answer but the next
+ * ones.
+ */
+
+import type {
+  Catalog,
+  CommitResult,
+  Draft,
+  FilesOptions,
+  Head,
+  IntegerBounds,
+  Intent,
+  ListedFile,
+  ListedIntent,
+  ListedReject,
+  Receipt,
+  SnapshotInfo,
+  SqliteCatalog,
+  TableInfo,
+  Timer,
+} from "@eider/catalog";
+import { CatalogError } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+import type { Logger } from "../options.js";
+import { Log } from "./log.js";
+
+export interface SharedCatalogOptions {
+  readonly store: ObjectStore;
+  /** Of kind `shared`. Closed with this. */
+  readonly index: SqliteCatalog;
+  readonly timer: Timer;
+  /** Milliseconds since the epoch, where the store does not tell the time. */
+  readonly clock: () => number;
+  readonly random: (size: number) => Uint8Array;
+  readonly readOnly: boolean;
+  readonly logger?: Logger;
+  /** Milliseconds for which a commit whose fate is not known is pursued. Default 60,000. */
+  readonly patienceMs?: number;
+}
+
+/** Entries fetched at the same time. */
+const FETCHES = 16;
+/** Longest pause of a commit that lost to others, in milliseconds. */
+const MAX_PAUSE_MS = 500;
+
+export class SharedCatalog implements Catalog {
+  readonly kind = "shared";
+  readonly lakeId: string;
+  readonly catalogId: string;
+  readonly #options: SharedCatalogOptions;
+  readonly #index: SqliteCatalog;
+  readonly #log: Log;
+  /** The refresh that runs, and the one that begins when it ends. */
+  #refreshing: Promise<void> | undefined;
+  #nextRefresh: Promise<void> | undefined;
+  /** Ends when the last commit of this process in the queue has: they would only race each other. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: SharedCatalogOptions) {
+    this.#options = options;
+    this.#index = options.index;
+    this.lakeId = options.index.lakeId;
+    this.catalogId = options.index.catalogId;
+    const { store, timer } = options;
+    this.#log = new Log({ store, timer, jitter: () => this.#jitter(), patienceMs: options.patienceMs ?? 60_000 });
+  }
+
+  /**
+   * @throws CatalogError `log_replaced` if the store's log is not the one that the index is of
+   */
+  static async open(options: SharedCatalogOptions): Promise<SharedCatalog> {
+    const catalog = new SharedCatalog(options);
+    await catalog.#assertSameLog();
+    return catalog;
+  }
+
+  async head(): Promise<Head> {
+    await this.refresh();
+    return this.#index.head();
+  }
+
+  /**
+   * Whoever calls while a refresh runs waits for the next one: the one that runs may have looked before this call, and
+   * what was acknowledged in between has to be seen.
+   */
+  refresh(): Promise<void> {
+    if (!this.#refreshing) {
+      this.#refreshing = this.#catchUp().finally(() => {
+        this.#refreshing = undefined;
+      });
+      return this.#refreshing;
+    }
+    const again = (): Promise<void> => {
+      this.#nextRefresh = undefined;
+      return this.refresh();
+    };
+    this.#nextRefresh ??= this.#refreshing.then(again, again);
+    return this.#nextRefresh;
+  }
+
+  async resolveSnapshot(at: number | Date): Promise<number> {
+    if (typeof at !== "number" || at > (await this.#index.head()).snapshot) await this.refresh();
+    return this.#index.resolveSnapshot(at);
+  }
+
+  /**
+   * Commits a draft at the first free number. One that lost to another entry is checked again on top of it.
+   * @throws CatalogError `commit_unknown`
+   */
+  async commit(draft: Draft): Promise<CommitResult> {
+    if (this.#options.readOnly) {
+      throw new CatalogError("catalog_read_only", "the lake is open for reading only: open it without mode `read`");
+    }
+    const before = this.#queue;
+    const committing = (async () => {
+      await before;
+      return this.#commit(draft);
+    })();
+    this.#queue = committing.catch(() => undefined);
+    return committing;
+  }
+
+  /** Nothing is announced: the floor alone says which files may still be committed. */
+  async begin(): Promise<Intent> {
+    return { id: "", base: (await this.#index.head()).snapshot };
+  }
+
+  async abandon(): Promise<void> {}
+
+  async intents(): Promise<ListedIntent[]> {
+    return [];
+  }
+
+  snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]> {
+    return this.#index.snapshots(page);
+  }
+
+  tables(at?: number): Promise<TableInfo[]> {
+    return this.#index.tables(at);
+  }
+
+  table(name: string, at?: number): Promise<TableInfo | undefined> {
+    return this.#index.table(name, at);
+  }
+
+  files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]> {
+    return this.#index.files(tableId, at, options);
+  }
+
+  integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>> {
+    return this.#index.integerBounds(tableId);
+  }
+
+  receipt(tableId: string, batchId: string): Promise<Receipt | undefined> {
+    return this.#index.receipt(tableId, batchId);
+  }
+
+  batches(tableId: string, options?: { at?: number; before?: number; limit?: number }): Promise<Receipt[]> {
+    return this.#index.batches(tableId, options);
+  }
+
+  rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]> {
+    return this.#index.rejects(tableId, options);
+  }
+
+  folderUsed(folder: string): Promise<boolean> {
+    return this.#index.folderUsed(folder);
+  }
+
+  referencedKeys(keys: readonly string[]): Promise<Set<string>> {
+    return this.#index.referencedKeys(keys);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#queue;
+    await this.#refreshing?.catch(() => undefined);
+    await this.#index[Symbol.asyncDispose]();
+  }
+
+  async #commit(draft: Draft): Promise<CommitResult> {
+    for (let losses = 0; ; losses++) {
+      const { store, clock } = this.#options;
+      const proposal = await this.#index.propose(draft, store.serverTime?.() ?? clock());
+      if (proposal.status !== "entry") return proposal;
+      const { n, id, receipts } = proposal;
+      // The commit point lies in here: the moment at which the store has the entry.
+      const { won, bytes } = await this.#log.settle(n, id, proposal.bytes);
+      if (won) {
+        await this.#takeOver(bytes);
+        return { status: "committed", snapshot: n, receipts };
+      }
+      await this.#index.applyEntry(bytes);
+      // Against one other writer the next number is most likely free; against more of them it is not.
+      if (losses > 0) {
+        await this.refresh();
+        await this.#options.timer.sleep(Math.min(5 * 2 ** losses, MAX_PAUSE_MS) * this.#jitter());
+      }
+    }
+  }
+
+  /** The index follows. What keeps it from that now changes nothing of what is committed: it is caught up later. */
+  async #takeOver(bytes: Uint8Array): Promise<void> {
+    try {
+      await this.#index.applyEntry(bytes);
+    } catch (error) {
+      this.#options.logger?.warn?.("a commit could not be entered into this host's index yet", { error });
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const { snapshot: head } = await this.#index.head();
+    const next = await this.#log.read(head + 1);
+    if (!next) return;
+    await this.#index.applyEntry(next);
+    let first = head + 2;
+    const last = head + 1 + (await this.#log.countAfter(head + 1));
+    while (first <= last) {
+      const numbers = Array.from({ length: Math.min(FETCHES, last - first + 1) }, (_, i) => first + i);
+      for (const bytes of await Promise.all(numbers.map((n) => this.#log.read(n)))) {
+        if (!bytes) throw logGone();
+        await this.#index.applyEntry(bytes);
+      }
+      first += numbers.length;
+    }
+  }
+
+  /** An index whose last entry is not the log's is of another store, or of this one before it was restored. */
+  async #assertSameLog(): Promise<void> {
+    const { snapshot: head } = await this.#index.head();
+    if (head === 0) return;
+    const bytes = await this.#log.read(head);
+    if (!bytes) throw logGone();
+    await this.#index.applyEntry(bytes);
+  }
+
+  #jitter(): number {
+    return (this.#options.random(1)[0] ?? 0) / 256;
+  }
+}
+
+function logGone(): CatalogError {
+  return new CatalogError(
+    "log_replaced",
+    "the store's log lacks entries that this host has applied: it was replaced or restored. " +
+      "Delete this host's index to go on with what the store has now",
+  );
+}

@@ -1,0 +1,166 @@
+/** Lakes that several hosts share: a store without a catalog of its own, an index per host. Hosts are folders here. */
+
+import { rmSync } from "node:fs";
+import { CountingStore, FileStore, MemoryStore, type ObjectStore, StoreWrapper } from "@eider/storage";
+import { BatchConflictError, Lake, type LakeOptions } from "eider";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "./support/folder.js";
+
+/** A view that its lake may close: the store itself stays. */
+class View extends StoreWrapper {
+  override async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** A host of its own, opening the lake in `store`. */
+function openHost(store: ObjectStore, options: LakeOptions = {}): Promise<Lake> {
+  return Lake.open({ store: new View(store) }, { cacheDir: temporaryFolder(), ...options });
+}
+
+describe("two hosts", () => {
+  it("see each other's appends at once, by the same numbers", async () => {
+    const store = new MemoryStore();
+    await using a = await openHost(store);
+    await using b = await openHost(store);
+    expect(b.id).toBe(a.id);
+    await a.table("t").append([{ id: 1, v: "x" }], { batchId: "a-1" });
+    expect(await b.sql("SELECT id, v FROM t")).toEqual([{ id: 1n, v: "x" }]);
+    await b.table("t").append([{ id: 2, v: "y", w: 0.5 }], { batchId: "b-1" });
+    expect(await a.sql("SELECT * FROM t ORDER BY id")).toEqual([
+      { id: 1n, v: "x", w: null },
+      { id: 2n, v: "y", w: 0.5 },
+    ]);
+    expect(await a.sql("SELECT count(*) AS n FROM t AT (VERSION => 1)")).toEqual([{ n: 1n }]);
+    expect((await a.snapshots()).map(({ snapshot }) => snapshot)).toEqual([1, 2]);
+    expect(await a.snapshots()).toEqual(await b.snapshots());
+    expect(await b.table("t").receipt("a-1")).toEqual(await a.table("t").receipt("a-1"));
+  });
+
+  it("commit one batch id once, whoever is first; other content is a conflict", async () => {
+    const store = new MemoryStore();
+    const hosts = await Promise.all([openHost(store), openHost(store), openHost(store)]);
+    const rows = [{ id: 1 }, { id: 2 }];
+    const results = await Promise.all(
+      hosts.flatMap((host) => [1, 2].map(() => host.table("t").append(rows, { batchId: "b" }))),
+    );
+    expect(results.filter(({ status }) => status === "committed")).toHaveLength(1);
+    expect(new Set(results.map(({ receipt }) => JSON.stringify(receipt))).size).toBe(1);
+    for (const host of hosts) {
+      expect(await host.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 2n }]);
+      await expect(host.table("t").append([{ id: 3 }], { batchId: "b" })).rejects.toBeInstanceOf(BatchConflictError);
+      // What the losers had staged is gone too.
+      expect(await host.verify()).toMatchObject({ ok: true, files: 1, findings: [] });
+    }
+    await Promise.all(hosts.map((host) => host.close()));
+  });
+
+  it("commit 30 batches each at the same time: dense numbers, one answer", async () => {
+    const store = new MemoryStore();
+    const hosts = await Promise.all([openHost(store), openHost(store)]);
+    await Promise.all(
+      hosts.flatMap((host, h) =>
+        Array.from({ length: 30 }, (_, i) => host.table("t").append([{ h, i }], { batchId: `${h}-${i}` })),
+      ),
+    );
+    for (const host of hosts) {
+      expect(await host.sql("SELECT count(*) AS n, count(DISTINCT (h, i)) AS d FROM t")).toEqual([{ n: 60n, d: 60n }]);
+      const numbers = (await host.snapshots()).map(({ snapshot }) => snapshot);
+      expect(numbers).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+    }
+    await Promise.all(hosts.map((host) => host.close()));
+  });
+});
+
+describe("an index", () => {
+  it("is made again from the log: the same answer", async () => {
+    const store = new MemoryStore();
+    const cacheDir = temporaryFolder();
+    const first = await openHost(store, { cacheDir });
+    for (let i = 0; i < 40; i++) await first.table("t").append([{ i }], { batchId: `b-${i}` });
+    const receipts = await first.table("t").batches();
+    await first.close();
+    rmSync(cacheDir, { recursive: true });
+    for (const folder of [cacheDir, temporaryFolder()]) {
+      await using again = await openHost(store, { cacheDir: folder });
+      expect(await again.sql("SELECT count(*) AS n, sum(i) AS s FROM t")).toEqual([{ n: 40n, s: 780n }]);
+      expect(await again.table("t").batches()).toEqual(receipts);
+    }
+  });
+
+  it("of another log than the store's is refused", async () => {
+    const cacheDir = temporaryFolder();
+    const store = new MemoryStore();
+    const first = await openHost(store, { cacheDir });
+    await first.table("t").append([{ i: 1 }]);
+    await first.table("t").append([{ i: 2 }]);
+    await first.close();
+    // As a bucket that was restored to an earlier day.
+    await store.delete("_eider/log/00000000000000000002");
+    await expect(openHost(store, { cacheDir })).rejects.toMatchObject({ code: "log_replaced" });
+    await using fresh = await openHost(store);
+    expect(await fresh.sql("SELECT sum(i) AS s FROM t")).toEqual([{ s: 1n }]);
+    await fresh.table("t").append([{ i: 3 }]);
+    await expect(openHost(store, { cacheDir })).rejects.toMatchObject({ code: "log_replaced" });
+  });
+});
+
+it("a lone append is two puts, its file and its entry, and asks for nothing", async () => {
+  const store = new MemoryStore();
+  const counting = new CountingStore(new View(store));
+  await using lake = await openHost(counting);
+  await lake.table("t").append([{ i: 1 }]);
+  const before = counting.counts;
+  await lake.table("t").append([{ i: 2 }]);
+  const after = counting.counts;
+  expect(after.put.requests - before.put.requests).toBe(2);
+  for (const call of ["get", "head", "list", "delete"] as const) {
+    expect(after[call].requests - before[call].requests, call).toBe(0);
+  }
+});
+
+describe("opening", () => {
+  it("to read changes nothing in the store, and follows it", async () => {
+    const store = new MemoryStore();
+    await expect(openHost(store, { mode: "read" })).rejects.toMatchObject({ code: "lake_not_found" });
+    await using writer = await openHost(store);
+    const counting = new CountingStore(new View(store));
+    await using reader = await openHost(counting, { mode: "read" });
+    await writer.table("t").append([{ i: 1 }]);
+    expect(await reader.sql("SELECT i FROM t")).toEqual([{ i: 1n }]);
+    await expect(reader.table("t").append([{ i: 2 }])).rejects.toMatchObject({ code: "read_only" });
+    expect(counting.counts).toMatchObject({ put: { requests: 0 }, delete: { requests: 0 } });
+  });
+
+  it("a place that holds something else is refused", async () => {
+    const store = new MemoryStore();
+    await store.put("photos/1.jpg", Buffer.from("x"));
+    await expect(openHost(store)).rejects.toMatchObject({ code: "not_a_lake" });
+  });
+
+  it("a local lake as a shared one is refused", async () => {
+    const folder = temporaryFolder();
+    await (await Lake.open(folder)).close();
+    await expect(openHost(new FileStore(folder))).rejects.toMatchObject({ code: "lake_is_local" });
+  });
+
+  it("a store whose racing creations all succeed is refused, and says why", async () => {
+    class Overwriting extends View {
+      override put(...[key, body]: Parameters<ObjectStore["put"]>): ReturnType<ObjectStore["put"]> {
+        return super.put(key, body);
+      }
+    }
+    const opening = openHost(new Overwriting(new MemoryStore()));
+    await expect(opening).rejects.toMatchObject({ code: "not_shareable" });
+    await expect(opening).rejects.toThrow(/4 of 4 racing creations of one object succeeded/);
+  });
+
+  it("maintenance on one host sweeps what another left behind, and nothing else", async () => {
+    const store = new MemoryStore();
+    await using a = await openHost(store);
+    await using b = await openHost(store);
+    await a.table("t").append([{ i: 1 }]);
+    const stray = "t/data/0-01890000-0000-7000-8000-000000000000.parquet";
+    await store.put(stray, Buffer.from("PAR1"));
+    expect(await b.maintain({ graceMs: 0 })).toMatchObject({ deleted: [stray] });
+    expect(await a.verify()).toMatchObject({ ok: true, files: 1, findings: [] });
+  });
+});

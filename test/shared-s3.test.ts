@@ -1,0 +1,60 @@
+/** A shared lake by its URL, over a fake S3 that answers over a real socket, and says what it was asked. */
+
+import { FakeS3 } from "@eider/test-s3";
+import { Lake } from "eider";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { temporaryFolder } from "./support/folder.js";
+
+async function startS3(): Promise<{ s3: FakeS3; openHost: () => Promise<Lake> }> {
+  const s3 = await FakeS3.start();
+  onTestFinished(() => s3[Symbol.asyncDispose]());
+  vi.stubEnv("AWS_ACCESS_KEY_ID", s3.accessKeyId);
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", s3.secretAccessKey);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
+  const url = `s3://${await s3.makeBucket()}/lakes/one?${query}`;
+  return { s3, openHost: () => Lake.open(url, { cacheDir: temporaryFolder() }) };
+}
+
+it("two hosts append to one lake on S3, and each sees all of it; a lone append is a file and an entry", async () => {
+  const { s3, openHost } = await startS3();
+  await using a = await openHost();
+  await using b = await openHost();
+  await Promise.all(
+    [a, b].flatMap((host, h) =>
+      Array.from({ length: 8 }, (_, i) => host.table("t").append([{ h, i }], { batchId: `${h}-${i}` })),
+    ),
+  );
+  for (const host of [a, b]) {
+    expect(await host.sql("SELECT count(*) AS n, count(DISTINCT (h, i)) AS d FROM t")).toEqual([{ n: 16n, d: 16n }]);
+  }
+  expect(await a.snapshots()).toEqual(await b.snapshots());
+  s3.log.clear();
+  await a.table("t").append([{ h: 9, i: 9 }]);
+  expect(s3.log.requests.map(({ operation, key }) => `${operation} ${key.split("/").slice(2, 4).join("/")}`)).toEqual([
+    "PutObject t/data",
+    "PutObject _eider/log",
+  ]);
+});
+
+it("an entry whose answer is lost is found out, and committed once", async () => {
+  const { s3, openHost } = await startS3();
+  await using a = await openHost();
+  await a.table("t").append([{ i: 1 }]);
+  const entry = /_eider\/log\/0+2$/;
+  for (const [effect, requests] of [
+    ["now", ["PutObject", "GetObject"]],
+    ["never", ["PutObject", "GetObject", "PutObject"]],
+  ] as const) {
+    const n = effect === "now" ? 2 : 3;
+    const key = effect === "now" ? entry : /_eider\/log\/0+3$/;
+    s3.script({ match: { operation: "PutObject", key, nth: 1 }, do: { effect, answer: "reset" } });
+    s3.log.clear();
+    const { status, receipt } = await a.table("t").append([{ i: n }], { batchId: `b-${n}` });
+    expect({ status, snapshot: receipt.snapshot }).toEqual({ status: "committed", snapshot: n });
+    const asked = s3.log.requests.filter((request) => key.test(request.key));
+    expect(asked.map(({ operation }) => operation)).toEqual(requests);
+  }
+  await using b = await openHost();
+  expect(await b.sql("SELECT i FROM t ORDER BY i")).toEqual([{ i: 1n }, { i: 2n }, { i: 3n }]);
+});
