@@ -39,6 +39,7 @@ class JsonEngineText implements EngineText {
       offset: options.part?.offset,
       sink: (utf8) => splitter.push(utf8),
       line: () => splitter.line,
+      skipped: (bytes) => splitter.skip(bytes),
       wholeUntil: (utf8, at) => rows.wholeUntil(utf8, at),
     });
   }

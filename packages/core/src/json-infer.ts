@@ -43,7 +43,11 @@ class JsonInferrer implements Inferrer<Uint8Array> {
       },
     );
     this.#splitter = splitter;
-    this.#text = new Utf8Reader({ sink: (utf8) => splitter.push(utf8), line: () => splitter.line });
+    this.#text = new Utf8Reader({
+      sink: (utf8) => splitter.push(utf8),
+      line: () => splitter.line,
+      skipped: (bytes) => splitter.skip(bytes),
+    });
   }
 
   push(input: Uint8Array): void {

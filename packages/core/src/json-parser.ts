@@ -43,6 +43,7 @@ class JsonParser implements Parser<Uint8Array> {
       offset: options.part?.offset,
       sink: (utf8) => splitter.push(utf8),
       line: () => splitter.line,
+      skipped: (bytes) => splitter.skip(bytes),
     });
   }
 

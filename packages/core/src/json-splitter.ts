@@ -93,6 +93,11 @@ export class NdjsonSplitter {
     return this.#json?.line ?? this.#line;
   }
 
+  /** Bytes of the input that come before the first chunk. */
+  skip(bytes: number): void {
+    this.#offset += bytes;
+  }
+
   push(chunk: Uint8Array): void {
     if (this.#json) {
       this.#json.push(chunk);
@@ -207,6 +212,11 @@ export class JsonSplitter {
   /** 1-based line that was reached. */
   get line(): number {
     return this.#line;
+  }
+
+  /** Bytes of the input that come before the first chunk. */
+  skip(bytes: number): void {
+    this.#offset += bytes;
   }
 
   /** @throws InvalidInputError `bad_json`, `row_too_large` */

@@ -1,6 +1,7 @@
 /** Text in any supported encoding → checked UTF-8, over chunks of any split. Nothing ever becomes U+FFFD silently. */
 
 import { InvalidInputError } from "./errors.js";
+import { invalidUtf8 } from "./utf8-check.js";
 
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
@@ -15,6 +16,8 @@ export interface Utf8ReaderOptions {
   readonly line: () => number;
   /** A faster check: where, from `at` on, at least all is known to be whole characters. Told each chunk of UTF-8 once. */
   readonly wholeUntil?: (utf8: Uint8Array, at: number) => number;
+  /** Told how many bytes of the input come before the first that the sink gets: those of a byte-order mark of UTF-8. */
+  readonly skipped?: (bytes: number) => void;
 }
 
 interface Decoder {
@@ -72,6 +75,7 @@ export class Utf8Reader {
       );
     }
     this.#decoder = createDecoder(encoding ?? "utf-8", mark, this.#options);
+    if (encoding === "utf-8" && mark > 0) this.#options.skipped?.(mark);
     if (head.length > mark) this.#decoder.push(Uint8Array.from(head.slice(mark)));
   }
 }
@@ -145,8 +149,10 @@ class Utf8Checker implements Decoder {
           at = wholeUntil(chunk, at);
           wholeUntil = undefined;
         }
-        at = skipAscii(chunk, at);
-        if (at === length) break;
+        // All that is whole; what is left is wrong, or goes on in the next chunk.
+        const end = invalidUtf8(chunk, at, length);
+        if (end === -1) break;
+        at = end;
         const lead = chunk[at]!;
         this.#low = 0x80;
         this.#high = 0xbf;
@@ -175,24 +181,6 @@ class Utf8Checker implements Decoder {
     }
     return -1;
   }
-}
-
-/** The position of the first byte ≥ 0x80 at or after `at`, or the length. Sixteen bytes per step over aligned words. */
-function skipAscii(bytes: Uint8Array, at: number): number {
-  const length = bytes.length;
-  while (at < length && ((bytes.byteOffset + at) & 3) !== 0) {
-    if (bytes[at]! >= 0x80) return at;
-    at++;
-  }
-  const count = (length - at) >> 2;
-  if (count > 4) {
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, count);
-    let w = 0;
-    while (w + 4 <= count && ((words[w]! | words[w + 1]! | words[w + 2]! | words[w + 3]!) & 0x80808080) === 0) w += 4;
-    at += w << 2;
-  }
-  while (at < length && bytes[at]! < 0x80) at++;
-  return at;
 }
 
 /** Collects UTF-8 in a fixed buffer and hands it on when full, so that memory does not follow the chunk's size. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { InvalidInputError } from "../src/errors.js";
 import { SchemaMisfit } from "../src/parser.js";
 import { type Field, parseType, toSchema } from "../src/schema.js";
-import { parse, utf8 } from "./text.js";
+import { createTextInferrer, createTextParser } from "../src/text-parser.js";
+import { parse, schemaOf, utf8 } from "./text.js";
 
 function codes(rejects: readonly { line: number; code: string }[]): string[] {
   return rejects.map(({ line, code }) => `${line} ${code}`);
@@ -151,6 +152,27 @@ describe("JSON", () => {
       expect(error.code).toBe("bad_json");
       expect(error.message).toContain(place);
     }
+  });
+
+  test("offsets count a byte-order mark", () => {
+    const marked = '\ufeff[{"a":1},\n{"a":';
+    for (const format of ["json", "ndjson"] as const) {
+      for (const cuts of [[], [2], [3], [7]]) {
+        const error = thrown(() => parse(marked, { a: "int64" }, { format, cuts }));
+        expect(error.message).toContain("line 2, byte offset 13");
+      }
+    }
+    const inferrer = createTextInferrer({ format: "json" });
+    inferrer.push(utf8(marked));
+    expect(() => inferrer.end()).toThrow("line 2, byte offset 13");
+    const engine = createTextParser({
+      schema: schemaOf({ a: "int64" }),
+      format: "json",
+      unknownFields: "reject",
+      valueMisfits: "reject",
+    });
+    engine.push(utf8(marked));
+    expect(() => engine.end()).toThrow("line 2, byte offset 13");
   });
 
   test("a value larger than 16 MiB", () => {
