@@ -230,6 +230,33 @@ describe("inference", () => {
     }
   });
 
+  it("D74: the caps can be moved", async () => {
+    const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
+    const forms = (row: object): { source: Source<Record<string, unknown>>; options: AppendOptions }[] => [
+      { source: [row as Record<string, unknown>], options: {} },
+      { source: bytes(JSON.stringify(row)), options: { format: "ndjson" } },
+    ];
+    for (const { source, options } of forms({ p: wide(11) })) {
+      await using json = await open([{ source, options: { ...options, maxStructKeys: 10 } }]);
+      expect(await json.lake.sql("SELECT p::VARCHAR AS p FROM t")).toEqual([{ p: JSON.stringify(wide(11)) }]);
+      await using struct = await open([{ source, options: { ...options, maxStructKeys: 11 } }]);
+      expect(await struct.lake.sql("SELECT p.k10 AS v FROM t")).toEqual([{ v: 10n }]);
+    }
+    const csv = { source: bytes("k0,k1,k2,k3,k4,k5\n0,1,2,3,4,5\n"), options: { format: "csv" } as AppendOptions };
+    for (const { source, options } of [...forms(wide(6)), csv]) {
+      await using opened = await open([{ source, options: { ...options, maxColumns: 6 } }]);
+      expect(await opened.lake.sql("SELECT k5 FROM t")).toEqual([{ k5: 5n }]);
+      await expect(open([{ source, options: { ...options, maxColumns: 5 } }])).rejects.toMatchObject({
+        code: "too_many_fields",
+        message: expect.stringMatching(/6 columns.*limit is 5/),
+      });
+    }
+    // Beyond the cap nothing is committed, and what was there stays.
+    await using opened = await open([[wide(3)]]);
+    await expect(opened.table.append([wide(6)], { maxColumns: 5 })).rejects.toMatchObject({ code: "too_many_fields" });
+    expect(await opened.lake.sql("SELECT * FROM t")).toEqual([{ k0: 0n, k1: 1n, k2: 2n }]);
+  });
+
   it("D75: offsets in timestamps", async () => {
     const zoned = ["2031-02-03T04:05:06+05:30", "2031-02-03T04:05:06-03:30", "2031-02-02T22:35:06Z"];
     for (const input of [
@@ -255,6 +282,11 @@ describe("inference", () => {
         }
       }
     }
+    await using asText = await open([
+      { source: [{ t: zoned[0] }], options: { inferTimestamps: false } },
+      { source: bytes(JSON.stringify({ t: zoned[1] })), options: { inferTimestamps: false } },
+    ]);
+    expect(await asText.lake.sql("SELECT t FROM t")).toEqual([{ t: zoned[0] }, { t: zoned[1] }]);
     // In one batch they are text, as they were written; dates in CSV stay dates.
     const mixed = [...zoned, "2031-02-03T04:05:06", "2031-02-03", "2031-02-03T24:00:00Z", "2031-02-03T23:59:60Z"];
     await using text = await open([mixed.map((t) => ({ t }))]);

@@ -8,7 +8,7 @@ import { type CsvReader, ESCAPED } from "./csv-reader.js";
 import { PIECE_BYTES } from "./engine-batches.js";
 import { InvalidInputError } from "./errors.js";
 import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber } from "./evolve.js";
-import { MAX_COLUMNS } from "./infer.js";
+import { DEFAULT_MAX_COLUMNS } from "./infer.js";
 import { NumberProfile } from "./number-profile.js";
 import { NumberToken } from "./number-token.js";
 import type { CsvOptions, Inferrer, InferrerOptions } from "./parser.js";
@@ -149,8 +149,9 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
     const base = this.#options.base?.fields ?? [];
     const fields = new Map(base.map((field) => [nameKey(field.name), field]));
     const added = names.filter((name) => !fields.has(nameKey(name))).length;
-    if (base.length + added > MAX_COLUMNS) {
-      const reason = `the table would have ${base.length + added} columns, and the limit is ${MAX_COLUMNS}`;
+    const { maxColumns = DEFAULT_MAX_COLUMNS } = this.#options;
+    if (base.length + added > maxColumns) {
+      const reason = `the table would have ${base.length + added} columns, and the limit is ${maxColumns}`;
       throw new InvalidInputError("too_many_fields", `line ${line}: ${reason}; is the delimiter right?`, {
         rows: [{ line, code: "too_many_fields", reason }],
       });

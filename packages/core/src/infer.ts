@@ -10,7 +10,7 @@
  * | text | string; timestamptz if all of it is ISO 8601 with a zone (unless `inferTimestamps: false`) |
  * | JavaScript dates, also with such text | timestamptz |
  * | bytes (JavaScript only) | binary |
- * | objects | struct of their keys; json if there are more than 1,000 or two differ only by case within one object |
+ * | objects | struct of their keys; json if there are more than 1,000 (`maxStructKeys`) or two differ only by case within one object |
  * | arrays | list of what their elements have in common |
  * | only null, `{}` and `[]` | unknown, until a value gives it a type |
  * | kinds of several rows of this table | json |
@@ -26,9 +26,9 @@ import type { InferrerOptions } from "./parser.js";
 import type { DataType, Field, Schema } from "./schema.js";
 
 /** Keys that an object may have over all rows and still be a struct; with more it is kept as json. */
-const MAX_STRUCT_KEYS = 1000;
+const DEFAULT_STRUCT_KEYS = 1000;
 /** Columns of a table, and fields over all its levels. */
-export const MAX_COLUMNS = 10_000;
+export const DEFAULT_MAX_COLUMNS = 10_000;
 const MAX_FIELDS = 100_000;
 
 /** Kinds of value, as bits. */
@@ -130,11 +130,12 @@ export class Observation {
   /** To be called when the members of an object were noted. */
   settle(): void {
     const size = this.#fields?.size ?? 0;
-    if (size <= MAX_STRUCT_KEYS) return;
+    const { maxStructKeys = DEFAULT_STRUCT_KEYS } = this.#context.options;
+    if (size <= maxStructKeys) return;
     if (this.#base) {
       // A struct declared so wide is what its owner wanted.
       if (this.#base.kind === "struct" && size <= this.#base.fields.length) return;
-      throw tooMany(`an object would have ${size} fields, and the limit is ${MAX_STRUCT_KEYS}`);
+      throw tooMany(`an object would have ${size} fields, and the limit is ${maxStructKeys}`);
     }
     this.#giveUp();
   }
@@ -331,8 +332,9 @@ export class ObservedRows {
   /** To be called when the members of a row were noted. */
   settle(): void {
     this.#rows++;
-    if (this.fields.size > MAX_COLUMNS) {
-      throw tooMany(`the table would have ${this.fields.size} columns, and the limit is ${MAX_COLUMNS}`);
+    const { maxColumns = DEFAULT_MAX_COLUMNS } = this.context.options;
+    if (this.fields.size > maxColumns) {
+      throw tooMany(`the table would have ${this.fields.size} columns, and the limit is ${maxColumns}`);
     }
   }
 

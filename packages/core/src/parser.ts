@@ -102,6 +102,10 @@ export interface InferrerOptions {
   readonly integerBounds?: ReadonlyMap<number, { readonly min: bigint; readonly max: bigint }>;
   /** Text that is always strict ISO 8601 with a zone becomes timestamptz. Default true. */
   readonly inferTimestamps?: boolean;
+  /** Different keys that objects of one column may have and still be a struct; with more they are json. Default 1,000. */
+  readonly maxStructKeys?: number;
+  /** More columns than this throw `InvalidInputError` `too_many_fields`. Default 10,000. */
+  readonly maxColumns?: number;
 }
 
 /** Thrown by a parser that may not decide by itself: the input needs another schema. Infer over all of it, then parse again. */

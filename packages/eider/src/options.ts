@@ -104,6 +104,12 @@ export interface AppendOptions {
   readonly onReject?: "fail" | "quarantine";
   /** With `quarantine`: more rejects than this fail the batch. Default 10,000. */
   readonly maxRejects?: number;
+  /** Inference: text that is always strict ISO 8601 with a zone becomes timestamptz. Default true; false leaves it text. */
+  readonly inferTimestamps?: boolean;
+  /** Inference: different keys that objects of one column may have and still be a struct, not json. Default 1,000. */
+  readonly maxStructKeys?: number;
+  /** A batch fails that would give the table more columns: `too_many_fields`. Default 10,000. */
+  readonly maxColumns?: number;
   /** An id that is committed already: `verify` (default) reads the source and compares its hash, `trust` answers at once. */
   readonly onSeen?: "verify" | "trust";
   /** Text kept with the snapshot, for people and tools. */

@@ -13,6 +13,7 @@ import {
   createRowParser,
   createTextInferrer,
   type Inferrer,
+  type InferrerOptions,
   InvalidInputError,
   type Parser,
   type ParserOptions,
@@ -99,9 +100,23 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
         signal: options.append.signal,
       }),
     inferrer: (base, integerBounds) =>
-      createTextInferrer({ ...text, ...(base && { base }), ...(integerBounds && { integerBounds }) }),
+      createTextInferrer({
+        ...text,
+        ...inference(options.append),
+        ...(base && { base }),
+        ...(integerBounds && { integerBounds }),
+      }),
     newHash: () => createContentHash("bytes"),
     hash: (hash, piece) => hash.update(piece),
+  };
+}
+
+/** What an append says of inference. */
+function inference({ inferTimestamps, maxStructKeys, maxColumns }: AppendOptions): InferrerOptions {
+  return {
+    ...(inferTimestamps !== undefined && { inferTimestamps }),
+    ...(maxStructKeys !== undefined && { maxStructKeys }),
+    ...(maxColumns !== undefined && { maxColumns }),
   };
 }
 
@@ -114,7 +129,11 @@ function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unkn
     sampleSize: SAMPLE_ROWS,
     feed: (parse, _output, sink) => new RowFeed(parse, sink),
     inferrer: (base, integerBounds) =>
-      createRowInferrer({ ...(base && { base }), ...(integerBounds && { integerBounds }) }),
+      createRowInferrer({
+        ...inference(options.append),
+        ...(base && { base }),
+        ...(integerBounds && { integerBounds }),
+      }),
     newHash: () => createContentHash("rows"),
     hash: hashRows,
   };
