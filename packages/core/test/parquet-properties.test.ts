@@ -1,4 +1,4 @@
-/** Laws of the encoder over generated schemas and values: what two other readers read is what was written, and pruning loses nothing. */
+/** Laws of the encoder over generated schemas and values: what three other readers read is what was written, and pruning loses nothing. */
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import type { ParquetOptions } from "../src/parquet-options.js";
 import { assignFieldIds, type DataType, type Field, type Schema } from "../src/schema.js";
 import { type BoundValue, type ColumnStatistics, compareBounds } from "../src/statistics.js";
 import { batchOf, type Value } from "./column-builder.js";
-import { asDoubles, DuckReader, hyparquetRows, type Row } from "./parquet-readers.js";
+import { asDoubles, DuckReader, hyparquetRows, parquetRsRows, type Row } from "./parquet-readers.js";
 
 const duck = new DuckReader();
 beforeAll(async () => {
@@ -214,11 +214,12 @@ function plain(value: Value): unknown {
 }
 
 describe("round trip", () => {
-  test("DuckDB and hyparquet read what was written", async () => {
+  test("DuckDB, hyparquet and parquet-rs read what was written", async () => {
     await fc.assert(
       fc.asyncProperty(sample, async (s) => {
         const { bytes } = encode(s);
         expect((await duck.rows(bytes)).map(plain)).toEqual(s.rows.map(plain));
+        expect(parquetRsRows(bytes).map(plain)).toEqual(s.rows.map(plain));
         const doubles = s.rows.map((row) =>
           Object.fromEntries(s.schema.fields.map((field) => [field.name, asDoubles(field.type, row[field.name]!)])),
         );
@@ -375,18 +376,30 @@ describe("statistics", () => {
           fields: [
             { id: 1, name: "n", type: { kind: "int32" }, nullable: false },
             { id: 2, name: "v", type, nullable: true },
+            {
+              id: 3,
+              name: "s",
+              type: { kind: "struct", fields: [{ id: 4, name: "v", type, nullable: true }] },
+              nullable: true,
+            },
           ],
         };
-        const rows = values.map((v, n) => ({ n, v }));
+        const rows = values.map((v, n) => ({ n, v, s: n % 7 === 3 ? null : { v } }));
         const { bytes } = encode({ schema, rows, options: { ...o, statisticsTruncateBytes: 8 }, groupRows });
         const file = duck.file(bytes);
         // Mostly ask for a value that is there.
         for (const asked of [probe, values[probeAt % values.length] ?? probe]) {
-          const found = await duck.sql(`SELECT n FROM ${file} WHERE v ${operator} ${literal(type, asked)} ORDER BY n`);
-          const expected = rows.filter(
-            ({ v }) => v !== null && OPERATORS[operator](duckOrder(toBound(type, v), toBound(type, asked))),
-          );
-          expect(found.map(({ n }) => n)).toEqual(expected.map(({ n }) => n));
+          const matches = (v: Value): boolean =>
+            v !== null && OPERATORS[operator](duckOrder(toBound(type, v), toBound(type, asked)));
+          const find = async (where: string): Promise<Value[]> =>
+            (await duck.sql(`SELECT n FROM ${file} WHERE ${where} ORDER BY n`)).map(({ n }) => n!);
+          const condition = `${operator} ${literal(type, asked)}`;
+          const numbers = (found: typeof rows): number[] => found.map(({ n }) => n);
+          expect(await find(`v ${condition}`)).toEqual(numbers(rows.filter(({ v }) => matches(v))));
+          // Within a struct, and of its parts what is null.
+          expect(await find(`s.v ${condition}`)).toEqual(numbers(rows.filter(({ s }) => s !== null && matches(s.v))));
+          expect(await find("v IS NULL")).toEqual(numbers(rows.filter(({ v }) => v === null)));
+          expect(await find("s.v IS NOT NULL")).toEqual(numbers(rows.filter(({ s }) => s !== null && s.v !== null)));
         }
       }),
       { numRuns: 200 },

@@ -17,7 +17,7 @@ import {
   DuckDBTimeValue,
   DuckDBUUIDValue,
 } from "@duckdb/node-api";
-import { tableFromIPC } from "apache-arrow";
+import { DataType as ArrowType, type Data, tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { readParquet } from "parquet-wasm";
@@ -139,4 +139,46 @@ export function asDoubles(type: DataType, value: Value): Value {
 export function arrowRows(bytes: Uint8Array, rows: { offset?: number; limit?: number } = {}): Row[] {
   const table = tableFromIPC(readParquet(bytes, rows).intoIPCStream());
   return table.toArray().map((row) => row.toJSON() as Row);
+}
+
+/** Rows as parquet-rs reads them, out of Arrow's buffers: apache-arrow's own getters round times to milliseconds. */
+export function parquetRsRows(bytes: Uint8Array): Row[] {
+  const { schema, batches } = tableFromIPC(readParquet(bytes).intoIPCStream());
+  return batches.flatMap(({ data }) =>
+    Array.from({ length: data.length }, (_, i) =>
+      Object.fromEntries(schema.fields.map(({ name }, column) => [name, fromArrow(data.children[column]!, i)])),
+    ),
+  );
+}
+
+function fromArrow(data: Data, i: number): Value {
+  if (!data.getValid(i)) return null;
+  const { type, values, valueOffsets, children } = data;
+  const range = <T>(pick: (at: number) => T): T[] =>
+    Array.from({ length: valueOffsets[i + 1]! - valueOffsets[i]! }, (_, k) => pick(valueOffsets[i]! + k));
+  if (ArrowType.isBool(type)) return ((values[i >> 3]! >> (i & 7)) & 1) === 1;
+  if (ArrowType.isUtf8(type)) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(slice(data, i));
+  if (ArrowType.isBinary(type)) return slice(data, i);
+  if (ArrowType.isFixedSizeBinary(type)) return values.slice(i * type.byteWidth, (i + 1) * type.byteWidth);
+  if (ArrowType.isDecimal(type)) {
+    const words = values.subarray((i * type.bitWidth) / 32, ((i + 1) * type.bitWidth) / 32) as Uint32Array;
+    return BigInt.asIntN(
+      type.bitWidth,
+      words.reduceRight((all, word) => (all << 32n) | BigInt(word), 0n),
+    );
+  }
+  if (ArrowType.isList(type)) return range((at) => fromArrow(children[0]!, at));
+  if (ArrowType.isMap(type)) {
+    const [key, value] = children[0]!.children;
+    return range((at): Value => [fromArrow(key!, at), fromArrow(value!, at)]);
+  }
+  if (ArrowType.isStruct(type)) {
+    return Object.fromEntries(type.children.map(({ name }, child) => [name, fromArrow(children[child]!, i)]));
+  }
+  // Integers, floats, dates, times and timestamps: numbers up to 32 bits, else bigints.
+  return values[i] as number | bigint;
+}
+
+function slice({ values, valueOffsets }: Data, i: number): Uint8Array {
+  return values.slice(valueOffsets[i], valueOffsets[i + 1]);
 }
