@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +20,7 @@ import {
   type StoreCall,
 } from "../src/index.js";
 import { brokenStores } from "./broken-stores.js";
+import { conformanceRun, documented } from "./conformance-run.js";
 
 let folder: string;
 let stores = 0;
@@ -62,15 +64,12 @@ const sound: Readonly<Record<string, () => ObjectStore>> = {
 };
 
 for (const [name, make] of Object.entries(sound)) {
-  describe(name, () => {
-    test.each(conformanceChecks)("$name", async (check) => {
-      const fast = name !== "MemoryStore" && name !== "FileStore";
-      const result = await runCheck(check, async () => make(), { fast });
-      if (!result.ok) throw result.error;
-      expect(result.skipped).toBe(check.needs === "conditionalReplace" && /^(?:File|Prefix)Store/.test(name));
-    });
-  });
+  const fast = name !== "MemoryStore" && name !== "FileStore";
+  conformanceRun(name, make, { fast, withoutReplace: /^(?:File|Prefix)Store/.test(name) });
 }
+
+const ownStore = readFileSync(new URL("../../../docs/stores.md", import.meta.url), "utf8");
+conformanceRun("the store of your own in docs/stores.md", await documented<() => ObjectStore>(ownStore, "mapStore"));
 
 describe("the suite itself", () => {
   test("has at least 40 checks with different names", () => {
