@@ -6,8 +6,16 @@
 /** Entries of a nullable column whose parent has all of them: levels, and the values' positions. Returns their number. */
 export function enterFlat(count: i32, level: u8, validity: usize, definition: usize, positions: usize): i32 {
   let values = 0;
+  const none = <u64>level * 0x0101010101010101;
   for (let i = 0; i < count; i++) {
-    const valid = (<i32>load<u8>(validity + (i >> 3)) >> (i & 7)) & 1;
+    const bits = <i32>load<u8>(validity + (i >> 3));
+    // Where most are null, mostly eight in a row are.
+    if ((i & 7) == 0 && bits == 0 && i + 8 <= count) {
+      store<u64>(definition + i, none);
+      i += 7;
+      continue;
+    }
+    const valid = (bits >> (i & 7)) & 1;
     store<u8>(definition + i, level + <u8>valid);
     // Overwritten by the next entry if this one is null.
     store<i32>(positions + ((<usize>values) << 2), i);
