@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { StoreError } from "@eider/core";
 import { drainBody } from "./body.js";
+import { type PartBuffers, PartBytes } from "./part-bytes.js";
 import { type Commit, commit } from "./s3-commit.js";
 import type { S3Connection } from "./s3-connection.js";
 import { MARK } from "./s3-object.js";
@@ -10,13 +11,11 @@ import { MAX_PUT_BYTES } from "./s3-options.js";
 import { type Slots, tooLong, Upload } from "./s3-upload.js";
 import type { ObjectBody, ObjectInfo, PutOptions } from "./store.js";
 
-/** The first buffer of a part; it doubles, so that many streams of little data take little memory. */
-const FIRST_BUFFER_BYTES = 64 * 1024;
-
 /** What puts of one store share. */
 export interface PutParts {
   readonly connection: S3Connection;
   readonly slots: Slots;
+  readonly buffers: PartBuffers;
   /** Whether the end of a multipart upload looks at conditions; may ask the store. */
   readonly conditionalMultipart: () => Promise<boolean>;
 }
@@ -91,13 +90,13 @@ async function putStream(
   put: Put,
   options: PutOptions,
 ): Promise<ObjectInfo> {
-  const { connection, slots } = parts;
+  const { connection, slots, buffers } = parts;
   const { partBytes, maxParts, maxConditionalBytes } = connection.settings;
   const conditional = put.ifAbsent || put.ifMatch !== undefined;
   /** Ends the reading of the body when a part fails, even while the source hangs. */
   const ended = new AbortController();
   const signal = AbortSignal.any([put.signal, ended.signal]);
-  let part = new PartBuffer(partBytes);
+  let part = new PartBytes(buffers);
   /** Whole parts that wait for the decision whether there will be an upload. */
   let waiting: Uint8Array[] = [];
   let upload: Upload | undefined;
@@ -111,16 +110,18 @@ async function putStream(
   /** The part is full and there is more. */
   const turn = async (): Promise<void> => {
     waiting.push(part.take());
-    part = new PartBuffer(partBytes);
+    part = new PartBytes(buffers);
     if (upload === undefined && conditional && !(await parts.conditionalMultipart())) {
       if (total > maxConditionalBytes) throw conditionTooLarge(put.key, maxConditionalBytes);
       return;
     }
     upload ??= await begin();
-    for (const bytes of waiting) await upload.add(bytes, signal);
+    // What is there is not read again; of one that failed, a request may still hold the bytes.
+    for (const bytes of waiting) await upload.add(bytes, signal, () => buffers.give(bytes));
     waiting = [];
   };
 
+  buffers.open();
   try {
     await drainBody(body, { ...options, signal }, async (chunk) => {
       total += chunk.length;
@@ -139,6 +140,8 @@ async function putStream(
   } catch (error) {
     await upload?.abort();
     throw error;
+  } finally {
+    buffers.close();
   }
 }
 
@@ -146,38 +149,4 @@ function conditionTooLarge(key: string, most: number): StoreError {
   const advice =
     "and this store looks at conditions for whole objects only. Put it without a condition, under a new key.";
   return new StoreError("condition_too_large", `${key} is longer than ${most} bytes, ${advice}`, { subject: key });
-}
-
-/** Bytes of one part as they come. */
-class PartBuffer {
-  readonly #most: number;
-  #bytes = new Uint8Array(0);
-  #used = 0;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get full(): boolean {
-    return this.#used === this.#most;
-  }
-
-  /** Copies as many as there is room for and tells how many. */
-  add(bytes: Uint8Array): number {
-    const count = Math.min(bytes.length, this.#most - this.#used);
-    const needed = this.#used + count;
-    if (needed > this.#bytes.length) {
-      const size = Math.min(this.#most, Math.max(needed, 2 * this.#bytes.length, FIRST_BUFFER_BYTES));
-      const grown = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
-      grown.set(this.#bytes.subarray(0, this.#used));
-      this.#bytes = grown;
-    }
-    this.#bytes.set(bytes.subarray(0, count), this.#used);
-    this.#used = needed;
-    return count;
-  }
-
-  take(): Uint8Array {
-    return this.#bytes.subarray(0, this.#used);
-  }
 }

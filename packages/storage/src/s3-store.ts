@@ -1,6 +1,7 @@
 import { StoreError } from "@eider/core";
 import { assertOneCondition } from "./conditions.js";
 import { assertSafeKey } from "./keys.js";
+import { PartBuffers } from "./part-bytes.js";
 import { asksConditionsOfUploads } from "./s3-conditional.js";
 import { S3Connection } from "./s3-connection.js";
 import { deleteObjects } from "./s3-delete.js";
@@ -45,12 +46,13 @@ export class S3Store implements ObjectStore {
     this.#settings = settingsOf(options);
     this.url = this.#settings.url;
     this.#connection = new S3Connection(this.#settings);
-    const { endpoint, client, conditionalMultipart, maxInFlight } = this.#settings;
+    const { endpoint, client, conditionalMultipart, maxInFlight, partBytes } = this.#settings;
     const ours = endpoint === undefined && client === undefined;
     this.#conditionalMultipart = conditionalMultipart ?? (ours ? true : undefined);
     this.#parts = {
       connection: this.#connection,
       slots: new Slots(maxInFlight),
+      buffers: new PartBuffers(partBytes, maxInFlight),
       conditionalMultipart: () => this.#asksConditions(),
     };
   }
