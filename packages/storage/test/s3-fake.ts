@@ -72,3 +72,10 @@ export function failure(promise: Promise<unknown>): Promise<Error & { readonly c
     (error: unknown) => error as Error,
   );
 }
+
+/** For a fault's `wait`, which is looked at when the whole request has come: `then` says how long to hold it. */
+export function whenRead(then: () => Promise<unknown>): Promise<unknown> {
+  // biome-ignore lint/suspicious/noThenProperty: awaiting it is what starts it
+  const lazy: PromiseLike<unknown> = { then: (resolve, reject) => then().then(resolve, reject) };
+  return lazy as Promise<unknown>;
+}

@@ -2,7 +2,7 @@
 
 import { AlreadyExistsError } from "@eider/core";
 import { describe, expect, test } from "vitest";
-import { failure, fakeBucket, inPieces, MIB, pattern } from "./s3-fake.js";
+import { failure, fakeBucket, inPieces, MIB, pattern, whenRead } from "./s3-fake.js";
 
 const words = (text: string): Uint8Array => new TextEncoder().encode(text);
 const lost = { answer: "reset" } as const;
@@ -187,13 +187,11 @@ describe("an abort", () => {
     const arrived = new Promise<void>((resolve) => (reached = resolve));
     let answer = (): void => undefined;
     const held = new Promise<void>((resolve) => (answer = resolve));
-    s3.script({
-      match: ({ operation }) => {
-        if (operation === "PutObject") setTimeout(reached, 50);
-        return operation === "PutObject";
-      },
-      do: { wait: held },
+    const wait = whenRead(() => {
+      reached();
+      return held;
     });
+    s3.script({ match: PUT, do: { wait } });
     const abort = new AbortController();
     const putting = store().put("a", pattern(1 * MIB), { signal: abort.signal });
     await arrived;

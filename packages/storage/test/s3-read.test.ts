@@ -37,6 +37,17 @@ describe("a read", () => {
     expect(Buffer.compare(end, bytes.subarray(6 * MIB))).toBe(0);
   });
 
+  test("that ends early as if it were complete goes on, too", async () => {
+    const { s3, store } = await fakeBucket();
+    const mine = store();
+    const bytes = words("0123456789".repeat(10));
+    const { etag } = await mine.put("a", bytes);
+    const headers = { "content-range": "bytes 0-99/100", etag: `"${etag}"` };
+    const answer = { status: 206, text: "0123456789".repeat(5), headers };
+    s3.script({ match: { ...GET, nth: 1 }, do: { effect: "never", answer } });
+    expect(await readAll((await mine.get("a", { range: { start: 0, end: 100 } })).body)).toEqual(bytes);
+  });
+
   test("that breaks for ever without progress throws", async () => {
     const { s3, store } = await fakeBucket();
     const mine = store();

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { failure, fakeBucket, inPieces, MIB, pattern } from "./s3-fake.js";
+import { failure, fakeBucket, inPieces, MIB, pattern, whenRead } from "./s3-fake.js";
 
 const PART = 5 * MIB;
 const never = (status: number, code?: string) =>
@@ -209,18 +209,15 @@ describe("a failed upload leaves nothing", () => {
       const { s3, bucket, store } = await fakeBucket({ lateParts });
       let reached = (): void => undefined;
       const arrived = new Promise<void>((resolve) => (reached = resolve));
-      s3.script({
-        match: ({ operation, query }) => {
-          const held = operation === "UploadPart" && query.get("partNumber") === "2";
-          if (held) reached();
-          return held;
-        },
-        do: { wait: 500 },
+      const held = whenRead(() => {
+        reached();
+        return new Promise((resolve) => setTimeout(resolve, 500));
       });
+      s3.script({ match: { operation: "UploadPart", partNumber: 2 }, do: { wait: held } });
       const abort = new AbortController();
       const reason = new Error("enough");
       const putting = failure(
-        store({ partBytes: PART }).put("a", inPieces(pattern(20 * MIB), MIB), { signal: abort.signal }),
+        store({ partBytes: PART }).put("a", inPieces(new Uint8Array(60 * MIB), MIB), { signal: abort.signal }),
       );
       await arrived;
       abort.abort(reason);
@@ -229,6 +226,45 @@ describe("a failed upload leaves nothing", () => {
       expect([s3.uploads(bucket), [...s3.objects(bucket)]]).toEqual([[], []]);
     },
   );
+
+  test("when a part of bytes in memory fails, or their progress does", async () => {
+    const { s3, bucket, store } = await fakeBucket();
+    const mine = store({ partBytes: PART });
+    s3.script({ match: { operation: "UploadPart", partNumber: 2 }, do: never(403, "AccessDenied") });
+    await expect(mine.put("a", new Uint8Array(16 * MIB))).rejects.toMatchObject({ code: "store_denied" });
+    s3.script();
+    const failed = new Error("enough");
+    const onProgress = (): never => {
+      throw failed;
+    };
+    expect(await failure(mine.put("a", new Uint8Array(16 * MIB), { onProgress }))).toBe(failed);
+    await s3.settled();
+    expect([s3.uploads(bucket), [...s3.objects(bucket)]]).toEqual([[], []]);
+  });
+
+  test("when a part arrives after the upload was ended: it is ended again", async () => {
+    const { s3, bucket, store } = await fakeBucket({ lateParts: "stick" });
+    let land = (): void => undefined;
+    const later = new Promise<void>((resolve) => {
+      land = resolve;
+    });
+    s3.script(
+      { match: { operation: "UploadPart", partNumber: 2 }, do: { effect: { after: later }, answer: "reset" } },
+      {
+        match: ({ operation }) => {
+          if (operation === "ListParts") land();
+          return false;
+        },
+        do: {},
+      },
+    );
+    const mine = store({ partBytes: PART, retry: { attempts: 1 } });
+    const error = await failure(mine.put("a", inPieces(pattern(11 * MIB), MIB)));
+    expect(error).toMatchObject({ code: "store_disconnected" });
+    land();
+    await s3.settled();
+    expect([s3.uploads(bucket), [...s3.objects(bucket)]]).toEqual([[], []]);
+  });
 
   test("when it is aborted while its beginning is answered", async () => {
     const { s3, bucket, store } = await fakeBucket();
