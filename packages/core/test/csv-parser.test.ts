@@ -202,6 +202,33 @@ describe("columns", () => {
   });
 });
 
+test("D75: an instant has its zone, and what has none is no instant", () => {
+  const at = ["2031-02-03T04:05:06+05:30", "2031-02-03T04:05:06-03:30", '"2031-02-02T22:35:06Z"'];
+  const none = [
+    "2031-02-03T04:05:06",
+    "2031-02-03",
+    "2031-02-03T24:00:00Z",
+    "2031-02-03T04:05:60Z",
+    "2031-02-03T04:05:06+0530",
+  ];
+  const { rows, rejects } = parse(`t,x\n${[...at, ...none].map((text) => `${text},\n`).join("")}`, {
+    t: "timestamptz",
+    x: "string",
+  });
+  expect(rows.map(({ t }) => t)).toEqual([
+    "2031-02-02T22:35:06.000000Z",
+    "2031-02-03T07:35:06.000000Z",
+    "2031-02-02T22:35:06.000000Z",
+  ]);
+  expect(rejects.map(([line]) => line)).toEqual([5, 6, 7, 8, 9]);
+  expect(
+    parse("t\n2031-02-03T04:05:06\n2031-02-03 04:05:06\n2031-02-03T04:05:06Z\n", { t: "timestamp" }),
+  ).toMatchObject({
+    rows: [{ t: "2031-02-03T04:05:06.000000" }, { t: "2031-02-03T04:05:06.000000" }],
+    rejects: [[4, "type_mismatch"]],
+  });
+});
+
 describe("null cells", () => {
   test("by default the empty unquoted cell", () => {
     expect(parse('a,b\n,""\nNA,x\n', { a: "string", b: "string" }).rows).toEqual([
@@ -309,11 +336,13 @@ describe("headers", () => {
         nullable: true,
       })),
     };
-    const parser = createCsvParser(parserOptions(schema, {}));
-    parser.push(utf8.encode("__proto__,constructor,__proto__.polluted\nx,y,true\n"));
-    parser.end();
-    const batch = parser.take()!;
-    expect(batch.columns.map((c) => new TextDecoder().decode(c.values as Uint8Array))).toEqual(["x", "y", "true"]);
+    for (const create of [createCsvParser, createCsvEngineParser]) {
+      const parser = create(parserOptions(schema, {}))!;
+      parser.push(utf8.encode("__proto__,constructor,__proto__.polluted\nx,y,true\nz,,\n"));
+      parser.end();
+      const batch = parser.take()!;
+      expect(batch.columns.map((c) => new TextDecoder().decode(c.values as Uint8Array))).toEqual(["xz", "y", "true"]);
+    }
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
