@@ -6,11 +6,12 @@
  *   node bench/parse.mjs [--fast] [--rows=1000000] [--rounds=7]
  */
 
-import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { assignFieldIds, createTextParser, toSchema } from "@eider/core";
 import {
   EVENT_DUCKDB_TYPES,
   EVENT_TYPES,
@@ -22,9 +23,9 @@ import {
   wideRows,
 } from "./events.mjs";
 import { interleave, median, options, ratio } from "./measure.mjs";
+import { parse } from "./parse-file.mjs";
 
 const { fast, rows, rounds } = options({ rows: 1_000_000, rounds: 7 });
-const CHUNK_BYTES = 1 << 20;
 
 const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
 try {
@@ -48,7 +49,7 @@ try {
       "DuckDB read_json": duckdb,
     });
   }
-  const typescript = await withoutEngine();
+  const typescript = new Worker(new URL("parse-file.mjs", import.meta.url));
   const flat = makeEvents(rows, { flat: true });
   const flatFile = join(folder, "flat.ndjson");
   writeFileSync(flatFile, flat);
@@ -64,7 +65,11 @@ try {
       {
         Eider: (file) => parse(file, csv),
         "Eider, NDJSON of it": () => parse(flatFile, { types: FLAT_EVENT_TYPES }),
-        "Eider, TypeScript": (file) => parse(file, csv, typescript),
+        "Eider, TypeScript": async (file) => {
+          typescript.postMessage({ file, options: csv });
+          const [found] = await once(typescript, "message");
+          return found;
+        },
         "DuckDB read_csv": async (file) => {
           const reader = await connection.runAndReadAll(
             `SELECT count(*), count(COLUMNS(*)) FROM read_csv('${file}', header=true, columns=${FLAT_EVENT_DUCKDB_TYPES})`,
@@ -75,6 +80,7 @@ try {
       rows,
     );
   }
+  await typescript.terminate();
   const wide = wideRows(Math.ceil(rows / 40), 300);
   await bench("300 columns of int64", wide.text, {
     Eider: (file) => parse(file, wide),
@@ -113,31 +119,6 @@ async function bench(name, text, contenders, count = text.split("\n").length - 1
       `  ${key.padEnd(19)} ${rate.toFixed(0).padStart(5)} MB/s  ${perRow.toFixed(0).padStart(7)} ns/row  ${time.toFixed(2).padStart(5)}×  CPU ${cpu.toFixed(2).padStart(5)}×`,
     );
   }
-}
-
-function parse(file, { types, format = "ndjson" }, create = createTextParser) {
-  const schema = assignFieldIds(toSchema(types));
-  const parser = create({ schema, format, unknownFields: "misfit", valueMisfits: "misfit" });
-  const chunk = new Uint8Array(CHUNK_BYTES);
-  const input = openSync(file, "r");
-  for (let size = readSync(input, chunk); size > 0; size = readSync(input, chunk)) {
-    parser.push(chunk.subarray(0, size));
-    while (parser.take() !== undefined);
-  }
-  closeSync(input);
-  parser.end();
-  return parser.rows;
-}
-
-/** The package's parsers as a host has them that has no WebAssembly. */
-async function withoutEngine() {
-  const { createTextParser: create } = await import(`${import.meta.resolve("@eider/core")}?without-engine`);
-  const { WebAssembly: engines } = globalThis;
-  globalThis.WebAssembly = undefined;
-  // The first parser finds out, for good.
-  create({ schema: { fields: [] }, format: "csv", unknownFields: "misfit", valueMisfits: "misfit" });
-  globalThis.WebAssembly = engines;
-  return create;
 }
 
 function parseLines(file) {
