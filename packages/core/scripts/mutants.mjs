@@ -131,6 +131,7 @@ async function run(name, changed, tests) {
         setupFiles: [${JSON.stringify(fileURLToPath(new URL("mutant-seed.mjs", import.meta.url)))}],
         testTimeout: ${LIMIT_MS},
         maxWorkers: 1,
+        pool: "threads",
       },
     };`,
   );
