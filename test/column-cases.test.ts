@@ -116,6 +116,9 @@ describe("inference", () => {
       expect(found.map(({ id }) => id).sort()).toEqual([...ids].sort());
     }
     await using opened = await open([[{ id: 1n }]]);
+    // Rows have no lines.
+    await expect(opened.table.append([{ id: 1 }, { id: "x" }])).rejects.toThrow("the first is row 2:");
+    await expect(opened.table.append(bytes('{"id":1}\n{"id":"x"}\n'))).rejects.toThrow("the first is line 2:");
     for (const id of [2 ** 53, -(2 ** 60)]) {
       await expect(opened.table.append([{ id }])).rejects.toMatchObject({ code: "rejected_rows", rows: [{ line: 1 }] });
     }

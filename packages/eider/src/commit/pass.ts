@@ -128,13 +128,13 @@ export async function* paced<T>(
 }
 
 /** @throws InvalidInputError `rejected_rows`, naming the first rows at fault */
-export function failRows(rejects: readonly Reject[], more: boolean): never {
+export function failRows(rejects: readonly Reject[], more: boolean, unit: "line" | "row"): never {
   const rows = rejects.slice(0, NAMED_REJECTS).map(({ line, code, reason }) => ({ line, code, reason }));
   const first = rows[0]!;
   const count = more ? `at least ${rejects.length} rows` : rejects.length === 1 ? "1 row" : `${rejects.length} rows`;
   throw new InvalidInputError(
     "rejected_rows",
-    `${count} cannot be taken, nothing was committed; the first is line ${first.line}: ${first.reason}. ` +
+    `${count} cannot be taken, nothing was committed; the first is ${unit} ${first.line}: ${first.reason}. ` +
       `Fix the input, or append with onReject: "quarantine" to keep such rows aside.`,
     { rows },
   );

@@ -75,7 +75,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
   for await (const batch of paced(input.batches(), options)) {
     const aligned = alignBatch(batch, schema);
     for (const problem of aligned.rejects) rejects.push({ ...problem, line: read + problem.line, raw: "" });
-    if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);
+    if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true, "row");
     if (rejects.length > maxRejects) {
       throw new InvalidInputError("too_many_rejects", `more than ${maxRejects} rows cannot be taken`);
     }
@@ -86,7 +86,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
     counters.rejected = rejects.length;
     options.onCounters(counters);
   }
-  if (fail && rejects.length > 0) failRows(rejects, false);
+  if (fail && rejects.length > 0) failRows(rejects, false, "row");
   return { schema, contentHash: input.contentHash(), rows: counters.rows, rejects, ignoredFields };
 }
 

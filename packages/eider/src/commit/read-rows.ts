@@ -64,6 +64,8 @@ export function readRows(input: RowsInput, options: ReadOptions, sink: BatchSink
 
 /** What differs between text and rows: how pieces are read, parsed, judged and hashed. */
 interface Reader<T> {
+  /** What the numbers of rejects count. */
+  readonly unit: "line" | "row";
   /** One pass over the input. */
   pieces(counters: ReadCounters): AsyncIterable<T>;
   /** Size of a piece, and how much of the front is a sample, in the same unit. */
@@ -87,6 +89,7 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
       ? { format: "csv", csv: { delimiter: "\t", ...options.append.csv } }
       : { format, ...(options.append.csv && { csv: options.append.csv }) };
   return {
+    unit: "line",
     pieces: (counters) => bytesOf(input, options, counters),
     size: (piece) => piece.byteLength,
     sampleSize: SAMPLE_BYTES,
@@ -124,6 +127,7 @@ function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unkn
   const { validator } = options;
   return {
     ...(validator && { validated: (rows) => validateRows(validator, rows, options.append.signal) }),
+    unit: "row",
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
@@ -216,14 +220,14 @@ class Reading<T> {
       this.#reader.hash(hash, piece);
       await feed.push(await this.#validated(piece));
       const { rows, rejects } = feed;
-      if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true);
+      if (fail && rejects.length >= NAMED_REJECTS) failRows(rejects, true, this.#reader.unit);
       counters.rows = rows;
       counters.rejected = rejects.length;
       this.#options.onCounters(counters);
     }
     await feed.end();
     const { rows, rejects, ignoredFields } = feed;
-    if (fail && rejects.length > 0) failRows(rejects, false);
+    if (fail && rejects.length > 0) failRows(rejects, false, this.#reader.unit);
     this.#options.onCounters({ ...counters, rows, rejected: rejects.length });
     return { schema, contentHash: hash.digest(), rows, rejects, ignoredFields };
   }
