@@ -32,7 +32,7 @@ export interface LakeOptions {
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
   /**
-   * Threads of a query, and worker threads of an append of 32 MiB or more, each of which takes some 80 MB of memory.
+   * Threads of a query, and worker threads of an append of 32 MiB or more, each of which takes some 40 MB of memory.
    * Default: one per core, for appends three at most. 1: appends start no worker.
    */
   readonly threads?: number;

@@ -10,7 +10,7 @@ import { Worker } from "node:worker_threads";
 import { RangePool, type RangePoolOptions } from "@eider/core/ranges";
 import type { Logger } from "./options.js";
 
-/** Each takes some 80 MB of memory, and all have to wait for the one that reads and hashes the input. */
+/** Each takes some 40 MB of memory, and all have to wait for the one that reads and hashes the input. */
 const MAX_DEFAULT_THREADS = 3;
 
 export interface RangeThreadsOptions extends Pick<RangePoolOptions, "limits" | "minBytes"> {

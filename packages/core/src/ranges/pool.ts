@@ -8,7 +8,7 @@ import type { RangeLimits } from "./cutter.js";
 import { type Failure, unpackFailure } from "./failure.js";
 import { type RangeJob, type RangeResult, runRange } from "./job.js";
 
-/** A row group of the size that readers like. In bytes because a range takes some five times as much memory. */
+/** A row group of the size that readers like. In bytes because a range takes some three times as much memory. */
 const LIMITS: RangeLimits = { lines: 100_000, bytes: 16 * 1024 * 1024 };
 /** Smaller inputs are done before a worker has started. */
 const MIN_BYTES = 32 * 1024 * 1024;

@@ -15,7 +15,7 @@ export interface WebWorkerOptions extends Omit<RangePoolOptions, "start" | "thre
   readonly threads?: number;
 }
 
-/** Each takes some 80 MB of memory, and all have to wait for the one that reads the input. */
+/** Each takes some 40 MB of memory, and all have to wait for the one that reads the input. */
 const MAX_DEFAULT_THREADS = 3;
 
 /**
