@@ -15,6 +15,8 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Node's own flags, for example `--max-old-space-size=64`. */
   readonly flags?: readonly string[];
+  /** The most files that it may have open at once. */
+  readonly openFiles?: number;
   /** Each line as it comes. */
   readonly onLine?: (line: unknown, child: ChildProcess) => void;
 }
@@ -22,7 +24,10 @@ export interface ChildOptions {
 /** Runs `test/children/<name>.mjs` with one JSON argument and collects what it prints. */
 export async function runChild(name: string, argument: unknown, options: ChildOptions = {}): Promise<ChildResult> {
   const script = fileURLToPath(new URL(`../children/${name}.mjs`, import.meta.url));
-  const child = spawn(process.execPath, [...(options.flags ?? []), script, JSON.stringify(argument)], {
+  const command = [process.execPath, ...(options.flags ?? []), script, JSON.stringify(argument)];
+  const limited = ["sh", "-c", `ulimit -n ${options.openFiles} && exec "$@"`, "sh", ...command];
+  const [program, ...args] = options.openFiles === undefined ? command : limited;
+  const child = spawn(program!, args, {
     env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -34,7 +34,7 @@ const MAX_CLOSING = 4;
 /** Memory of the objects around a small column; without it, thousands of partitions of few rows would count as nothing. */
 const COLUMN_OVERHEAD_BYTES = 512;
 /** Batches of a partition that wait before they are joined into one. */
-const MAX_WAITING_BATCHES = 32;
+const MAX_WAITING_BATCHES = 8;
 
 export interface PartitionFilesOptions {
   readonly store: ObjectStore;
