@@ -236,6 +236,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
           catalog,
           store,
           tempDir: tempFolder,
+          ...(options.cacheBytes !== undefined && { cacheBytes: options.cacheBytes }),
           ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
           ...(options.threads !== undefined && { threads: options.threads }),
           ...(options.sqlAccess && { sqlAccess: options.sqlAccess }),

@@ -39,6 +39,7 @@ function oneOf(...words: readonly string[]): Rule {
 const LAKE: Rules<LakeOptions> = {
   mode: oneOf("create", "open", "read"),
   cacheDir: text,
+  cacheBytes: amount,
   memoryBytes: amount,
   threads: amount,
   sqlAccess: oneOf("all", "lake"),

@@ -29,6 +29,11 @@ export interface LakeOptions {
    * worth keeping: without it the next start reads the log again. Default: the system's folder for temporary files.
    */
   readonly cacheDir?: string;
+  /**
+   * Bytes of the copies of data files that queries make where the store is no folder. All files of one query must fit
+   * (`cache_too_small`). Default 4 GiB.
+   */
+  readonly cacheBytes?: number;
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
   /**

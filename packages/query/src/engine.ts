@@ -31,6 +31,11 @@ export interface EngineOptions {
   /** Where local copies and spilled data go. Default: the system's folder for temporary files. */
   readonly tempDir?: string;
   /**
+   * Bytes of the local copies of data files, where the store has no files of its own. All files of one query must fit.
+   * Default 4 GiB.
+   */
+  readonly cacheBytes?: number;
+  /**
    * What SQL may touch besides the tables. `all` (default): whatever the process may. `lake`: files below the lake's
    * own folder, for reading only.
    */
@@ -67,7 +72,13 @@ export class QueryEngine implements AsyncDisposable {
     this.#native = native;
     this.#options = options;
     this.#temp = temp;
-    this.#files = new LocalFiles(options.store, temp);
+    const { store, cacheBytes } = options;
+    this.#files = new LocalFiles({
+      store,
+      temp,
+      ...(cacheBytes !== undefined && { cacheBytes }),
+      onFull: () => this.#closeIdle(),
+    });
     // Plans need no cores and little memory of their own.
     const scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
     this.#planner = new Planner(options.catalog, this.#files, scans);
@@ -185,7 +196,8 @@ export class QueryEngine implements AsyncDisposable {
     this.#closed ??= (async () => {
       const reason = new QueryError("engine_closed", "the lake was closed while the query ran");
       await Promise.allSettled([...this.#running].map((running) => running.stop(reason)));
-      for (const session of this.#idle.splice(0)) await session.close();
+      await this.#closeIdle();
+      await this.#files[Symbol.asyncDispose]();
       await this.#importer[Symbol.asyncDispose]();
       await this.#planner[Symbol.asyncDispose]();
       this.#native.close_sync(await this.#instance);
@@ -219,12 +231,12 @@ export class QueryEngine implements AsyncDisposable {
     let finished = false;
     const planning = (async () => {
       interrupter.throwIfStopped();
-      const plan = await this.#planner.plan(statement, values, options);
-      interrupter.throwIfStopped();
+      const plan = await this.#planner.plan(statement, values, { ...options, signal: interrupter.signal });
       const own = await this.#session(plan.session, statement.needsAllTables).catch((error: unknown) =>
         this.#translate(error, plan, statement, () => undefined),
       );
       session = own;
+      interrupter.throwIfStopped();
       const { sql, parameters, edits } = rewrite(statement, values, plan.travels, own);
       const run = new Run({
         native: this.#native,
@@ -271,10 +283,24 @@ export class QueryEngine implements AsyncDisposable {
    * queries that run at the same time.
    */
   async #session(plan: SessionPlan, alone: boolean): Promise<Session> {
-    if (alone) return Session.alone(this.#native, await this.#openInstance(), plan);
-    const index = this.#idle.findIndex((session) => session.key === plan.key);
-    if (index >= 0) return this.#idle.splice(index, 1)[0]!;
-    return Session.open(this.#native, await this.#instance, plan);
+    const index = alone ? -1 : this.#idle.findIndex((session) => session.key === plan.key);
+    if (index >= 0) {
+      const session = this.#idle.splice(index, 1)[0]!;
+      // It holds the files by other paths.
+      await plan.release?.();
+      return session;
+    }
+    try {
+      if (alone) return await Session.alone(this.#native, await this.#openInstance(), plan);
+      return await Session.open(this.#native, await this.#instance, plan);
+    } catch (error) {
+      await plan.release?.();
+      throw error;
+    }
+  }
+
+  async #closeIdle(): Promise<void> {
+    for (const session of this.#idle.splice(0)) await session.close();
   }
 
   async #giveBack(session: Session, finished: boolean): Promise<void> {
@@ -306,7 +332,7 @@ export class QueryEngine implements AsyncDisposable {
   #replaceInstance(): void {
     const old = this.#instance;
     this.#instance = this.#openInstance();
-    this.#idle = [];
+    for (const session of this.#idle.splice(0)) void session.release();
     void old.then((database) => this.#native.close_sync(database)).catch(() => undefined);
   }
 }

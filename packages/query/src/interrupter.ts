@@ -14,6 +14,7 @@ export class Interrupter implements Disposable {
   readonly #signal: AbortSignal | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #abort: () => void;
+  readonly #controller = new AbortController();
   #stopped: { readonly reason: unknown } | undefined;
   #running: NativeConnection | undefined;
   #idle: Promise<void> = Promise.resolve();
@@ -38,8 +39,14 @@ export class Interrupter implements Disposable {
     return this.#stopped;
   }
 
+  /** Aborts when it is stopped, for what DuckDB has no part in. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
+    this.#controller.abort(reason);
     if (this.#running) this.#native.interrupt(this.#running);
   }
 

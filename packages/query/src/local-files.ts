@@ -1,72 +1,83 @@
-/** Data files as paths that DuckDB can open: the store's own where it has them, else a local copy made once. */
+/** Data files as paths that DuckDB can open: the store's own where it has them, else copies in a cache of bounded size. */
 
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { ListedFile } from "@eider/catalog";
 import { CorruptionError, NotFoundError } from "@eider/core";
-import type { ObjectStore } from "@eider/storage";
+import { CacheStore, type ObjectStore, StoreWrapper } from "@eider/storage";
 import pLimit from "p-limit";
 import type { TempFolder } from "./temp-folder.js";
 
-/** Objects fetched, or looked at, at the same time. */
+/** Files looked at at the same time. */
 const CONCURRENCY = 8;
+/** Of local copies, where nothing is said. */
+const DEFAULT_CACHE_BYTES = 4 * 1024 ** 3;
 
-export class LocalFiles {
+/** Files that stay where they are until they are released. */
+export interface HeldFiles {
+  /** Absolute. */
+  path(file: ListedFile): string;
+  release(): Promise<void>;
+}
+
+export interface LocalFilesOptions {
+  readonly store: ObjectStore;
+  readonly temp: TempFolder;
+  /** Bytes of the local copies. */
+  readonly cacheBytes?: number;
+  /** Lets go of what is held but not in use. */
+  readonly onFull: () => Promise<void>;
+}
+
+/** The engine closes its cache, but not the lake's store. */
+class BorrowedStore extends StoreWrapper {
+  override async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+export class LocalFiles implements AsyncDisposable {
   readonly #store: ObjectStore;
-  readonly #temp: TempFolder;
-  readonly #copies = new Map<string, Promise<string>>();
+  readonly #cache: CacheStore | undefined;
+  readonly #onFull: () => Promise<void>;
   readonly #limit = pLimit(CONCURRENCY);
-  #copied = 0;
 
-  constructor(store: ObjectStore, temp: TempFolder) {
+  constructor({ store, temp, cacheBytes = DEFAULT_CACHE_BYTES, onFull }: LocalFilesOptions) {
     this.#store = store;
-    this.#temp = temp;
+    this.#onFull = onFull;
+    if (store.localPath !== undefined) return;
+    this.#cache = new CacheStore(new BorrowedStore(store), {
+      dir: join(temp.path, "cache"),
+      maxBytes: cacheBytes,
+      namespace: "lake",
+      // Data files never change.
+      cacheable: () => true,
+    });
+  }
+
+  /** Whether the same file has the same path in every query. */
+  get areInPlace(): boolean {
+    return this.#cache === undefined;
   }
 
   /**
-   * Absolute paths, in order.
-   * @throws CorruptionError `missing_file`, `damaged_file` when a copy cannot be made
+   * @throws CorruptionError `missing_file`, `damaged_file` when a copy cannot be made; LimitError `cache_too_small`,
+   * `cache_full`
    */
-  async paths(files: readonly ListedFile[]): Promise<string[]> {
-    const { localPath } = this.#store;
-    if (localPath) return files.map((file) => localPath.call(this.#store, file.key));
-    return Promise.all(files.map((file) => this.#copy(file)));
-  }
-
-  #copy(file: ListedFile): Promise<string> {
-    let copy = this.#copies.get(file.key);
-    if (!copy) {
-      copy = this.#limit(() => this.#fetch(file));
-      this.#copies.set(file.key, copy);
-      // A failed fetch may succeed later.
-      copy.catch(() => this.#copies.delete(file.key));
+  async hold(files: readonly ListedFile[], signal?: AbortSignal): Promise<HeldFiles> {
+    if (this.#cache === undefined) {
+      return { path: ({ key }) => this.#store.localPath!(key), release: async () => undefined };
     }
-    return copy;
-  }
-
-  async #fetch(file: ListedFile): Promise<string> {
-    const path = join(this.#temp.path, `${++this.#copied}.parquet`);
-    let bytes = 0;
-    const hash = createHash("sha256");
+    const objects = files.map(({ key, bytes, sha256 }) => ({ key, size: bytes, sha256 }));
     try {
-      const { body } = await this.#store.get(file.key);
-      const counted = async function* (): AsyncIterable<Uint8Array> {
-        for await (const chunk of body) {
-          bytes += chunk.length;
-          hash.update(chunk);
-          yield chunk;
-        }
-      };
-      await pipeline(Readable.from(counted()), createWriteStream(path));
-    } catch (cause) {
-      throw cause instanceof NotFoundError ? missingFile(file.key, cause) : cause;
+      const copies = await this.#cache.localize(objects, { onFull: this.#onFull, ...(signal && { signal }) });
+      const paths = new Map(files.map(({ key }, i) => [key, copies.paths[i]!]));
+      return { path: ({ key }) => paths.get(key)!, release: copies.release };
+    } catch (error) {
+      if (error instanceof NotFoundError) throw missingFile(error.subject ?? "", error);
+      if (error instanceof CorruptionError) throw damagedFile(error.subject ?? "", "other bytes", error);
+      throw error;
     }
-    if (bytes !== file.bytes || hash.digest("hex") !== file.sha256) throw damagedFile(file, bytes);
-    return path;
   }
 
   /**
@@ -74,22 +85,32 @@ export class LocalFiles {
    * other bytes than were committed.
    */
   async findFault(files: readonly ListedFile[], message: string): Promise<CorruptionError | undefined> {
-    const paths = await this.paths(files).catch((error: unknown) => error);
-    if (!Array.isArray(paths)) return paths instanceof CorruptionError ? paths : undefined;
-    const faults = await Promise.all(
-      files.map((file, i) => this.#limit(() => this.#fault(file, paths[i] as string, message))),
-    );
-    return faults.find((fault) => fault !== undefined);
+    let held: HeldFiles;
+    try {
+      held = await this.hold(files);
+    } catch (error) {
+      return error instanceof CorruptionError ? error : undefined;
+    }
+    try {
+      const looks = files.map((file) => this.#limit(() => this.#fault(file, held.path(file), message)));
+      return (await Promise.all(looks)).find((fault) => fault !== undefined);
+    } finally {
+      await held.release();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#cache?.[Symbol.asyncDispose]();
   }
 
   async #fault(file: ListedFile, path: string, message: string): Promise<CorruptionError | undefined> {
     const found = await stat(path).catch(() => undefined);
     if (!found) return missingFile(file.key);
-    if (found.size !== file.bytes) return damagedFile(file, found.size);
+    if (found.size !== file.bytes) return damagedFile(file.key, `${found.size} bytes instead of ${file.bytes}`);
     if (!message.includes(path)) return undefined;
     const hash = createHash("sha256");
     for await (const chunk of createReadStream(path)) hash.update(chunk as Uint8Array);
-    return hash.digest("hex") === file.sha256 ? undefined : damagedFile(file, found.size);
+    return hash.digest("hex") === file.sha256 ? undefined : damagedFile(file.key, "other bytes");
   }
 }
 
@@ -100,13 +121,13 @@ function missingFile(key: string, cause?: unknown): CorruptionError {
   });
 }
 
-function damagedFile(file: ListedFile, bytes: number): CorruptionError {
-  const what = bytes === file.bytes ? "other bytes" : `${bytes} bytes instead of ${file.bytes}`;
+function damagedFile(key: string, what: string, cause?: unknown): CorruptionError {
   return new CorruptionError(
     "damaged_file",
-    `the data file ${file.key} has ${what} than were committed: run lake.verify()`,
+    `the data file ${key} has ${what} than were committed: run lake.verify()`,
     {
-      subject: file.key,
+      subject: key,
+      ...(cause !== undefined && { cause }),
     },
   );
 }

@@ -11,7 +11,7 @@ import {
 } from "@eider/catalog";
 import { NotFoundError, QueryError } from "@eider/core";
 import { unknownTableMessage } from "./duckdb-error.js";
-import type { LocalFiles } from "./local-files.js";
+import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { QueryOptions, SqlParam } from "./query.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
@@ -27,9 +27,11 @@ import { TextEdits } from "./text-edits.js";
 const CACHED_VIEWS = 64;
 const CACHED_LISTS = 8;
 
-/** Some files of a table at a snapshot, and the view of them. Neither ever changes. */
+/** Some files of a table at a snapshot. They never change. */
 interface ResolvedTable {
-  readonly view: TableView;
+  /** Equal keys have equal files. */
+  readonly key: string;
+  readonly table: TableInfo;
   readonly files: readonly ListedFile[];
 }
 
@@ -60,6 +62,8 @@ export class Planner implements AsyncDisposable {
   readonly #scans: ScanPlanner;
   readonly #lists = new Map<number, Promise<readonly TableInfo[]>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
+  /** Where the same file always has the same path. */
+  readonly #views = new Map<string, Promise<TableView>>();
 
   constructor(catalog: Catalog, files: LocalFiles, scans: ScanPlanner) {
     this.#catalog = catalog;
@@ -73,9 +77,10 @@ export class Planner implements AsyncDisposable {
 
   /**
    * @throws QueryError `unknown_table` (for `AT`), `bad_snapshot`; NotFoundError `snapshot_not_found`
-   * @throws CorruptionError where local copies of objects are made
+   * @throws CorruptionError, LimitError where local copies of objects are made
    */
-  async plan(statement: Statement, values: BoundParameters, { at, prune = true }: QueryOptions): Promise<Plan> {
+  async plan(statement: Statement, values: BoundParameters, options: QueryOptions): Promise<Plan> {
+    const { at, prune = true, signal } = options;
     const snapshot = await snapshotOf(this.#catalog, at);
     const all = await this.#listTables(snapshot);
     const main = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
@@ -84,29 +89,41 @@ export class Planner implements AsyncDisposable {
     const files: ListedFile[] = [];
     let filesConsidered = 0;
     const keys: string[] = [];
-    const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<TableView[]> => {
+    const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
       const resolved = await Promise.all(of.map((table, i) => this.#resolve(table, then, wanted[i]!)));
       for (const table of of) filesConsidered += table.files;
       files.push(...resolved.flatMap((table) => table.files));
       keys.push(`${then}:${of.map((table, i) => `${table.id}${predicateKey(wanted[i]!)}`).join()}`);
-      return resolved.map((table) => table.view);
+      return resolved;
     };
-    const views = await resolve(main, snapshot);
+    const here = await resolve(main, snapshot);
     const system = namedSystemTables(statement.names);
     const of = { catalog: this.#catalog, tables: all, snapshot };
-    views.push(...(await Promise.all(system.map((name) => systemTable(name, of)))));
+    const systemViews = await Promise.all(system.map((name) => systemTable(name, of)));
     if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
-    const others = new Map<number, readonly TableView[]>();
-    for (const [then, of] of tables.others) others.set(then, await resolve(of, then, then));
-    return {
-      snapshot,
-      tables: all.map((table) => table.name),
-      files,
-      filesConsidered,
-      travels: tables.travels,
-      session: { key: keys.join(";"), main: views, others },
-    };
+    const there = new Map<number, readonly ResolvedTable[]>();
+    for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
+    // All at once: two queries that each hold some of their files could wait for each other.
+    const held = await this.#files.hold(files, signal);
+    try {
+      const show = (of: readonly ResolvedTable[]): Promise<TableView[]> =>
+        Promise.all(of.map((table) => this.#view(table, held)));
+      const views = [...(await show(here)), ...systemViews];
+      const others = new Map<number, readonly TableView[]>();
+      for (const [then, of] of there) others.set(then, await show(of));
+      return {
+        snapshot,
+        tables: all.map((table) => table.name),
+        files,
+        filesConsidered,
+        travels: tables.travels,
+        session: { key: keys.join(";"), main: views, others, release: held.release },
+      };
+    } catch (error) {
+      await held.release();
+      throw error;
+    }
   }
 
   /** The tables that `AT` names. */
@@ -156,7 +173,11 @@ export class Planner implements AsyncDisposable {
     const snapshot = await snapshotOf(this.#catalog, at);
     const tables = await this.#listTables(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
-    if (table) return (await this.#resolve(table, snapshot, ANY_FILE)).view.sql;
+    if (table) {
+      const resolved = await this.#resolve(table, snapshot, ANY_FILE);
+      // Held until the engine closes, for nobody knows how long what is printed is used.
+      return (await this.#view(resolved, await this.#files.hold(resolved.files))).sql;
+    }
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
   }
@@ -168,15 +189,22 @@ export class Planner implements AsyncDisposable {
   }
 
   #resolve(table: TableInfo, snapshot: number, where: FilePredicate): Promise<ResolvedTable> {
-    return remember(this.#tables, `${snapshot}:${table.id}:${predicateKey(where)}`, CACHED_VIEWS, async () => {
+    const key = `${snapshot}:${table.id}:${predicateKey(where)}`;
+    return remember(this.#tables, key, CACHED_VIEWS, async () => {
       const files = await this.#catalog.files(table.id, snapshot, { statistics: false, where });
-      const paths = await this.#files.paths(files);
+      return { key, table, files };
+    });
+  }
+
+  #view({ key, table, files }: ResolvedTable, held: HeldFiles): Promise<TableView> {
+    const make = async (): Promise<TableView> => {
       const sql = tableSql(
         table.schema,
-        files.map((file, i) => ({ path: paths[i]!, rows: file.rows })),
+        files.map((file) => ({ path: held.path(file), rows: file.rows })),
       );
-      return { view: { name: table.name, sql }, files };
-    });
+      return { name: table.name, sql };
+    };
+    return this.#files.areInPlace ? remember(this.#views, key, CACHED_VIEWS, make) : make();
   }
 }
 

@@ -31,6 +31,8 @@ export interface SessionPlan {
   readonly key: string;
   readonly main: readonly TableView[];
   readonly others: ReadonlyMap<number, readonly TableView[]>;
+  /** Lets go of the files that the views read: by the session when it closes, or by who does not open one. */
+  readonly release?: () => Promise<void>;
 }
 
 /** Prefix of the sessions' databases: nothing of a user's is likely to be called so. */
@@ -52,6 +54,7 @@ export class Session {
 
   /** The instance, where it is this session's alone. */
   readonly #instance: NativeDatabase | undefined;
+  readonly #release: (() => Promise<void>) | undefined;
 
   private constructor(
     native: Native,
@@ -63,6 +66,7 @@ export class Session {
     this.connection = connection;
     this.key = plan.key;
     this.#instance = instance;
+    this.#release = plan.release;
     const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
     this.database = prefix;
     this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
@@ -128,6 +132,11 @@ export class Session {
     return this.#native.prepare_extracted_statement(this.connection, all, Math.max(0, count - 1));
   }
 
+  /** Lets go of the files that its views read. */
+  async release(): Promise<void> {
+    await this.#release?.();
+  }
+
   /** Ends whatever still runs on the connection, and lets go of it. */
   async close(): Promise<void> {
     try {
@@ -142,6 +151,7 @@ export class Session {
     } finally {
       this.#native.disconnect_sync(this.connection);
       if (this.#instance) this.#native.close_sync(this.#instance);
+      await this.release();
     }
   }
 }

@@ -17,6 +17,8 @@ export interface LocalizeOptions {
   readonly signal?: AbortSignal;
   /** Called with the bytes fetched so far; what was cached already is not among them. */
   readonly onProgress?: (bytes: number) => void;
+  /** Called before it waits for room: whoever holds copies that it does not use may release them. */
+  readonly onFull?: () => void | Promise<void>;
 }
 
 /** Files that can be read until they are released, whatever others evict or delete. */
@@ -100,6 +102,7 @@ export class CacheCopies {
       if (await this.#fetchAll(missing, options)) continue;
       // Room is held by leases. Keeping ours while waiting for others could make two wait for each other for ever.
       await release();
+      await options.onFull?.();
       rounds = 0;
       if (performance.now() > deadline) {
         const message = `The cache is full of files in use, for ${this.#parts.waitMs} ms: raise maxBytes, or do less at once.`;

@@ -337,10 +337,12 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     // What is read meanwhile comes from the store.
     equal(await read(impatient, "c"), pattern(1000, 99));
     expect(impatient.stats.bypassed).toBe(1);
-    const waiting = another().localize(["c", "a"]);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await first.release();
-    await using copies = await waiting;
+    let full = 0;
+    const onFull = async (): Promise<void> => {
+      if (++full === 2) await first.release();
+    };
+    await using copies = await another().localize(["c", "a"], { onFull });
+    expect(full).toBe(2);
     equal(await readFile(copies.paths[0]!), pattern(1000, 99));
     const abort = new AbortController();
     const reason = new Error("stop");
@@ -604,8 +606,8 @@ const faults: readonly PlantedFault[] = [
     fault: "keeps its leases while it waits for room",
     check: "two that localize more than fits together do not block each other",
     file: "cache-copies.ts",
-    from: "await release();\n      rounds = 0;",
-    to: "rounds = 0;",
+    from: "await release();\n      await options.onFull?.();",
+    to: "await options.onFull?.();",
   },
   {
     fault: "fetches for each reader",
