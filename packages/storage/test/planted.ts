@@ -18,8 +18,8 @@ export class Plantation {
   #folder: Promise<string> | undefined;
   #count = 0;
 
-  /** The package's module as it would be with the fault. */
-  async plant(fault: PlantedFault): Promise<typeof import("../src/index.js")> {
+  /** The package's module as it would be with the fault, or another one of its modules. */
+  async plant<M = typeof import("../src/index.js")>(fault: PlantedFault, entry = "index.ts"): Promise<M> {
     // Below the package, so that its dependencies are found.
     this.#folder ??= mkdtemp(fileURLToPath(new URL("./planted-", import.meta.url)));
     const copy = join(await this.#folder, String(++this.#count));
@@ -28,7 +28,7 @@ export class Plantation {
     const parts = (await readFile(path, "utf8")).split(fault.from);
     if (parts.length !== 2) throw new Error(`${fault.file} has ${parts.length - 1} times: ${fault.from}`);
     await writeFile(path, parts.join(fault.to));
-    return import(join(copy, "index.ts"));
+    return import(join(copy, entry));
   }
 
   async remove(): Promise<void> {
