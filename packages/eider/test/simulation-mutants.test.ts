@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { buildWith } from "./simulation/bundle.js";
 import { MUTANTS } from "./simulation/mutants.js";
 
-const SCHEDULES = 2000;
+const SCHEDULES = 4000;
 
 describe("a planted fault is found", () => {
   it.each(MUTANTS)(

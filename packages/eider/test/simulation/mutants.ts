@@ -31,17 +31,6 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "local",
-    name: "delete orphans before the floor is raised",
-    faults: [
-      {
-        file: MAINTAIN,
-        find: 'if (floor > (await catalog.head()).floor) await catalog.commit({ operations: [{ op: "floor", floor }] });',
-        replace: "",
-      },
-    ],
-  },
-  {
-    mode: "local",
     name: "delete what was listed before the floor was raised",
     faults: [
       {
