@@ -31,7 +31,9 @@ describe("killed (SIGKILL) between put and commit (D38)", () => {
     expect(await runChild("killed-append", argument)).toMatchObject({ code: null, signal: "SIGKILL", lines: [] });
     const before = await seen(where, "SELECT count(*) AS n FROM t");
     expect(before.tables).toEqual([]);
-    expect(before.findings).toEqual(["stray"]);
+    // Partitions are put side by side: one at least is there, and one at least is not.
+    const strays = before.findings.length;
+    expect(new Set(before.findings)).toEqual(new Set(["stray"]));
 
     await using lake = await Lake.open(where);
     const table = lake.table("t", partitionBy ? { partitionBy } : {});
@@ -46,8 +48,10 @@ describe("killed (SIGKILL) between put and commit (D38)", () => {
     ]);
     // Young orphans stay: their writer may be at work. Old ones go, and only they.
     expect(await lake.maintain()).toEqual({ deleted: [], bytes: 0 });
-    expect((await lake.verify()).findings).toHaveLength(1);
-    expect((await lake.maintain({ graceMs: 0 })).deleted).toHaveLength(1);
+    expect((await lake.verify()).findings).toHaveLength(strays);
+    expect((await lake.maintain({ graceMs: 0 })).deleted).toHaveLength(strays);
+    if (partitionBy) expect(strays).toBeLessThan((await table.files()).length);
+    else expect(strays).toBe(1);
     expect(await lake.verify()).toMatchObject({ ok: true, findings: [] });
     expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: BigInt(written.rows) }]);
   });

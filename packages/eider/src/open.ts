@@ -52,8 +52,9 @@ const openLakes = new Map<string, Shared>();
 /** @throws NotFoundError `lake_not_found`, `not_a_lake` @throws CatalogError `lake_too_new`, `catalog_mismatch` */
 export async function openLake(where: LakeLocation, options: LakeOptions): Promise<OpenLake> {
   if (typeof where !== "string" && !(where instanceof URL)) {
-    if (where?.store && "catalog" in where) return assemble(where.store, where.catalog, options);
-    if (where?.store) return openShared(where.store, options);
+    if (typeof where?.store?.put === "function") {
+      return "catalog" in where ? assemble(where.store, where.catalog, options) : openShared(where.store, options);
+    }
     throw new InvalidInputError(
       "bad_location",
       'a lake is opened at a folder ("./lake"), a file: URL or "memory:", or from { store } or { store, catalog }',
