@@ -38,6 +38,14 @@ export type {
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
 export { partitionPath, partitionValueText, pathName, pathText, tableFolder } from "./partition-path.js";
+export { createProtobufParser, type ProtobufParserOptions } from "./protobuf-parser.js";
+export {
+  type ProtobufField,
+  type ProtobufKey,
+  type ProtobufScalar,
+  type ProtobufType,
+  protobufSchema,
+} from "./protobuf-schema.js";
 export { DEFAULT_MAX_REJECTS, tooManyRejects } from "./row-batches.js";
 export { createRowParser, RefusedRow } from "./rows.js";
 export * from "./schema.js";
