@@ -5,8 +5,9 @@ import type { RecordBatch } from "./columns.js";
 import type { Reject } from "./errors.js";
 import { bytesOfValue, kindOf } from "./js-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
+import { MessageContext } from "./protobuf-fields.js";
 import { type ProtobufField, protobufSchema } from "./protobuf-schema.js";
-import { MessageContext, MessageValues } from "./protobuf-values.js";
+import { MessageValues } from "./protobuf-values.js";
 import { MAX_ROW_BYTES, RowBatches, RowFault } from "./row-batches.js";
 
 export interface ProtobufParserOptions extends Pick<ParserOptions, "batchRows" | "batchBytes" | "maxRejects"> {
