@@ -4,8 +4,10 @@ import { SchemaError } from "./errors.js";
 import { MAX_DEPTH } from "./row-batches.js";
 import { assignFieldIds, type DataType, type Field, type Schema, type SimpleKind, toSchema } from "./schema.js";
 
+export type ProtobufScalar = ProtobufKey | "float" | "double" | "bytes";
+
 /** Scalar types, and the columns that they become. */
-const COLUMN_KINDS = {
+const COLUMN_KINDS: Readonly<Record<ProtobufScalar, SimpleKind>> = {
   int32: "int32",
   sint32: "int32",
   sfixed32: "int32",
@@ -21,12 +23,22 @@ const COLUMN_KINDS = {
   bool: "bool",
   string: "string",
   bytes: "binary",
-} as const satisfies Record<string, SimpleKind>;
-
-export type ProtobufScalar = keyof typeof COLUMN_KINDS;
+};
 
 /** What the keys of a map may be. */
-export type ProtobufKey = Exclude<ProtobufScalar, "float" | "double" | "bytes">;
+export type ProtobufKey =
+  | "int32"
+  | "sint32"
+  | "sfixed32"
+  | "uint32"
+  | "fixed32"
+  | "int64"
+  | "sint64"
+  | "sfixed64"
+  | "uint64"
+  | "fixed64"
+  | "bool"
+  | "string";
 
 /** A scalar, an enum (its names and numbers), or a message. */
 export type ProtobufType =
@@ -86,7 +98,7 @@ function columnType(field: ProtobufField, depth: number): DataType {
   if (field.repeated === true) return { kind: "list", element: column("element", valueType(field, depth + 1)) };
   if (field.mapKey === undefined) return valueType(field, depth);
   const kind = Object.hasOwn(COLUMN_KINDS, field.mapKey) ? COLUMN_KINDS[field.mapKey] : undefined;
-  if (kind === undefined || ["float32", "float64", "binary"].includes(kind)) {
+  if (kind === undefined || kind === "float32" || kind === "float64" || kind === "binary") {
     throw fault(field, "has keys of a type that keys of maps cannot have");
   }
   return {

@@ -9,7 +9,7 @@ export const WIRE = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 
 const MAX_VARINT_BYTES = 10;
 
 /** A message that breaks off: the usual sign of a payload that was cut, or that is no protobuf at all. */
-export function truncated(at: number): RowFault {
+function truncated(at: number): RowFault {
   return new RowFault("form", "truncated", `byte ${at}: the message ends within a value`);
 }
 

@@ -23,7 +23,18 @@ function read(
   parser.push(payloads);
   parser.end();
   const rows: Record<string, unknown>[] = [];
-  for (let batch = parser.take(); batch; batch = parser.take()) rows.push(...batchRows(batch, "exact"));
+  for (let batch = parser.take(); batch; batch = parser.take()) {
+    const read = batchRows(batch, "exact");
+    rows.push(...read);
+    // A Map would hide a key that is there twice.
+    for (const [i, { name, type }] of batch.schema.fields.entries()) {
+      if (type.kind !== "map") continue;
+      const sizes = read.map((row) => (row[name] as Map<unknown, unknown>).size);
+      expect(
+        [...batch.columns[i]!.offsets!].slice(1).map((end, row) => end - batch.columns[i]!.offsets![row]!),
+      ).toEqual(sizes);
+    }
+  }
   expect(rows.length).toBe(parser.rows);
   return { rows, rejects: parser.rejects, ignored: Object.fromEntries(parser.ignoredFields) };
 }
@@ -170,6 +181,12 @@ describe("the wire", () => {
     });
     expect(row(map("uint64", "int32"), "0a 04 08 01 10 01 0a 05 08 81 00 10 02")).toEqual({ v: new Map([[1n, 2]]) });
     expect(row(map("uint64", "int32"), "0a 02 10 01 0a 04 08 00 10 02")).toEqual({ v: new Map([[0n, 2]]) });
+    expect(row(map("int32", "int32"), "0a 02 10 01 0a 04 08 05 10 02")).toEqual({
+      v: new Map([
+        [0, 1],
+        [5, 2],
+      ]),
+    });
     expect(row(map("string", "int32"), "0a 02 10 01 0a 04 0a 00 10 02")).toEqual({ v: new Map([["", 2]]) });
     expect(row(map("bool", "int32"), "0a 04 08 01 10 01 0a 04 08 05 10 02")).toEqual({ v: new Map([[true, 2]]) });
     expect(row(map("sint64", "int32"), "0a 06 08 81 80 00 10 01 0a 0b 08 81 80 80 80 80 80 80 80 80 01")).toEqual({
@@ -225,6 +242,12 @@ describe("the wire", () => {
       { v: 3, m: { v: 4 } },
     ]);
     expect(ignored).toEqual({ 1: 1, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, "2.2": 1 });
+  });
+
+  test("unknown fields in entries of maps count once, and only where the entry counts", () => {
+    const map: ProtobufField[] = [{ name: "v", number: 1, type: "int32", mapKey: "string" }];
+    const { ignored } = read(map, [wire("0a 05 0a 01 'k' 18 01 0a 05 0a 01 'k' 18 01 0a 05 0a 01 'l' 18 01")]);
+    expect(ignored).toEqual({ "1.3": 2 });
   });
 
   test("of unknown fields a thousand are told apart", () => {
