@@ -67,8 +67,7 @@ export async function commit<O extends CommitOperation>(
         if (once && put.ifAbsent) throw exists(key, cause);
         // It may be the answer to our own success: an earlier try was there before, or a proxy sent it twice.
         const found = await settle(connection, key).catch((reason: unknown) => {
-          if (unsettled !== undefined) throw putUnsettled(key, reason);
-          return undefined;
+          throw putUnsettled(key, reason);
         });
         if (found?.mark === put.mark) return found.info;
         if (put.ifMatch === undefined) throw exists(key, cause);

@@ -50,6 +50,13 @@ describe("a lost answer", () => {
     ]);
   });
 
+  test("a refusal, and then nobody who says whose object is there: unsettled", async () => {
+    const { s3, store } = await fakeBucket();
+    const refused = { answer: { status: 412, code: "PreconditionFailed" } } as const;
+    s3.script({ match: PUT, do: refused }, { match: { operation: "HeadObject" }, do: broken });
+    await expect(store().put("a", words("x"), { ifAbsent: true })).rejects.toMatchObject({ code: "put_unsettled" });
+  });
+
   test("an effect that lands after the retry changes nothing", async () => {
     const { s3, bucket, store } = await fakeBucket();
     let land = (): void => undefined;
