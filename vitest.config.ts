@@ -17,6 +17,8 @@ export default defineConfig({
   resolve: { alias },
   test: {
     globalSetup: source("test/support/real-s3-setup.ts"),
+    // Many suites wait for disks, servers and child processes: Vitest's own default leaves a core idle.
+    maxWorkers: availableParallelism(),
     projects: [
       ...["core", "storage", "catalog", "query", "eider", "cli", "test-s3"].map((name) => ({
         resolve: { alias },
