@@ -19,6 +19,7 @@ export interface ProtobufParserOptions extends Pick<ParserOptions, "batchRows" |
 const MAX_RAW_BYTES = 48 * 1024;
 /** Different unknown fields that are counted each by itself. */
 const MAX_UNKNOWN_NAMES = 1000;
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 /** Estimate of the memory of one value in columns. */
 const VALUE_BYTES = 8;
 
@@ -86,11 +87,12 @@ class ProtobufParser implements Parser<readonly Uint8Array[]> {
 
   #row(payload: unknown): void {
     this.#line++;
-    let bytes: Uint8Array = new Uint8Array(0);
+    let bytes = NO_BYTES;
     const context = this.#context;
     try {
-      if (kindOf(payload) !== "binary") throw new RowFault("form", "not_bytes", "a message is given as a Uint8Array");
-      bytes = bytesOfValue(payload);
+      if (payload instanceof Uint8Array) bytes = payload;
+      else if (kindOf(payload) === "binary") bytes = bytesOfValue(payload);
+      else throw new RowFault("form", "not_bytes", "a message is given as a Uint8Array");
       if (bytes.length > MAX_ROW_BYTES) {
         throw new RowFault("form", "row_too_large", `a message has more than ${MAX_ROW_BYTES} bytes`);
       }

@@ -12,13 +12,18 @@ import type { ProtobufField, ProtobufKey, ProtobufType } from "./protobuf-schema
 import { NONE } from "./protobuf-spans.js";
 import { WIRE } from "./protobuf-wire.js";
 
+/** Field numbers below this have tags of one byte. */
+const SMALL_NUMBERS = 16;
+
 /** Keys from which on the memory that found the repeated ones is not kept. */
 const MANY_KEYS = 1024;
 
 /** The fields of a message type, and where a message has them. One message of a type is read at a time. */
 export class MessageValues {
   readonly #fields: readonly FieldValues[];
+  /** Places of fields by their numbers; those that most fields have without a look into a Map. */
   readonly #byNumber: Map<number, number>;
+  readonly #bySmallNumber: Int32Array;
   /** By field, the other members of its oneof. */
   readonly #rivals: readonly (readonly number[])[];
   readonly #first: Int32Array;
@@ -40,6 +45,7 @@ export class MessageValues {
       createFieldValues(field, builders[i]!, `${path}${field.number}`, context, isEntry),
     );
     this.#byNumber = new Map(fields.map(({ number }, i) => [number, i]));
+    this.#bySmallNumber = Int32Array.from({ length: SMALL_NUMBERS }, (_, n) => this.#byNumber.get(n) ?? NONE);
     this.#rivals = fields.map(({ oneof }, i) =>
       oneof === undefined ? [] : [...fields.keys()].filter((j) => j !== i && fields[j]!.oneof === oneof),
     );
@@ -68,8 +74,8 @@ export class MessageValues {
   }
 
   clear(): void {
-    this.#first.fill(NONE);
-    this.#last.fill(NONE);
+    // Messages have few fields: a call of `fill` takes longer than the loop.
+    for (let i = 0; i < this.#first.length; i++) this.#first[i] = this.#last[i] = NONE;
   }
 
   /** The last span of a field, by its place. */
@@ -90,11 +96,12 @@ export class MessageValues {
     reader.end = end;
     while (reader.at < end) {
       const tag = reader.tag();
-      const index = this.#byNumber.get(tag >>> 3);
+      const number = tag >>> 3;
+      const index = number < SMALL_NUMBERS ? this.#bySmallNumber[number]! : (this.#byNumber.get(number) ?? NONE);
       const wire = tag & 7;
-      if (index === undefined || !takes(this.#fields[index]!, wire)) {
+      if (index === NONE || !takes(this.#fields[index]!, wire)) {
         reader.skip(tag);
-        if (counted) this.#context.onUnknown(`${this.#path}${tag >>> 3}`);
+        if (counted) this.#context.onUnknown(`${this.#path}${number}`);
         continue;
       }
       let from = reader.at;

@@ -319,6 +319,7 @@ describe("what is refused", () => {
     expect(refusal(one("int32"), groups(101))).toBe("too_deep: byte 100: groups are nested deeper than 100 levels");
     expect(refusal(one("bytes"), new Uint8Array(2 ** 24 + 1))).toMatch(/^row_too_large/);
     expect(read(one("bytes"), ["0a 00" as never]).rejects).toMatchObject([{ line: 1, code: "not_bytes" }]);
+    expect(read(one("int32"), [wire("08 05").buffer as never]).rows).toEqual([{ v: 5 }]);
     // Two bytes each make a thousand values.
     const wide = Array.from(
       { length: 1000 },
