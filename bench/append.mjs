@@ -18,7 +18,7 @@ import {
   makeEvents,
   toCsv,
 } from "./events.mjs";
-import { interleave, median, options, ratio, withFolder } from "./measure.mjs";
+import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
 
 const { fast, rows, rounds } = options({ rows: 1_000_000, rounds: 5 });
 const THREADS = [1, 2];

@@ -24,9 +24,9 @@ import {
   toSchema,
 } from "@eider/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { EncodeWorkers, serveRanges } from "./encode-workers.mjs";
 import { EVENT_DUCKDB_TYPES, EVENT_TYPES, makeEvents, sparseRows, wideRows } from "./events.mjs";
-import { interleave, median, options, ratio, withFolder } from "./measure.mjs";
+import { EncodeWorkers, serveRanges } from "./support/encode-workers.mjs";
+import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
 
 const COPY_OPTIONS = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 100000)";
 const CHUNK_BYTES = 1 << 20;

@@ -22,8 +22,8 @@ import {
   toCsv,
   wideRows,
 } from "./events.mjs";
-import { interleave, median, options, ratio } from "./measure.mjs";
-import { parse } from "./parse-file.mjs";
+import { interleave, median, options, ratio } from "./support/measure.mjs";
+import { parse } from "./support/parse-file.mjs";
 
 const { fast, rows, rounds } = options({ rows: 1_000_000, rounds: 7 });
 
@@ -49,7 +49,7 @@ try {
       "DuckDB read_json": duckdb,
     });
   }
-  const typescript = new Worker(new URL("parse-file.mjs", import.meta.url));
+  const typescript = new Worker(new URL("support/parse-file.mjs", import.meta.url));
   const flat = makeEvents(rows, { flat: true });
   const flatFile = join(folder, "flat.ndjson");
   writeFileSync(flatFile, flat);

@@ -153,7 +153,7 @@ export class S3Connection {
 
   async #open(): Promise<Opened> {
     const module = await loadSdk();
-    const client = this.settings.client ?? this.#make(module);
+    const client = (this.settings.client as S3.S3Client | undefined) ?? this.#make(module);
     this.#client = client;
     if ((await client.config.maxAttempts()) !== 1) {
       const advice = "turn a put that succeeded into one that was refused. Make the client with maxAttempts: 1.";

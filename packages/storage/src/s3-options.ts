@@ -1,4 +1,3 @@
-import type { S3Client } from "@aws-sdk/client-s3";
 import { InvalidInputError } from "@eider/core";
 import type { RetryOptions } from "./backoff.js";
 import { assertSafeKey } from "./keys.js";
@@ -15,6 +14,13 @@ export interface S3Credentials {
   readonly sessionToken?: string;
   /** When they end; asked for again before. */
   readonly expiration?: Date;
+}
+
+/** An `S3Client` of `@aws-sdk/client-s3`, told by its shape: who does not use S3 need not have that package's types. */
+export interface S3ClientLike {
+  readonly config: object;
+  send(command: never, options?: never): Promise<unknown>;
+  destroy(): void;
 }
 
 /** Where an S3 store is and how it is spoken to. */
@@ -36,7 +42,7 @@ export interface S3StoreOptions {
    * A client of yours, with its own endpoint, credentials and timeouts. Its `maxAttempts` must be 1: hidden retries
    * turn a put that succeeded into one that was refused. It stays open when the store closes.
    */
-  readonly client?: S3Client;
+  readonly client?: S3ClientLike;
   /** Bytes of each part of a multipart upload but the last. From 5 MiB to 5 GiB, default 8 MiB. */
   readonly partBytes?: number;
   /** Parts of one upload. From 1 to 10,000, the default. */
