@@ -1,0 +1,62 @@
+/** Objects with awkward keys, imported from a bucket: each gives its own row (D53). */
+
+import { S3Store } from "@eider/storage/s3";
+import { FakeS3, makeBucket } from "@eider/test-s3";
+import { Lake } from "eider";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { realS3 } from "./support/real-s3.js";
+
+const KEYS = [
+  "in/t=1/a:b+c.parquet",
+  "in/q?x=1.parquet",
+  "in/h#1.parquet",
+  "in/p%20q.parquet",
+  "in/p q.parquet",
+  "in/p+q.parquet",
+  "in/é&=;,@$!'().parquet",
+  "in/[x]*.parquet",
+];
+
+/** Written by hyparquet-writer. */
+const objectOf = (key: string): Uint8Array =>
+  new Uint8Array(parquetWriteBuffer({ columnData: [{ name: "key", data: [key], type: "STRING" }] }));
+
+async function importAll(store: S3Store): Promise<void> {
+  await using lake = await Lake.open("memory:");
+  for (const key of KEYS) await store.put(key, objectOf(key));
+  const listed: string[] = [];
+  for await (const { key } of store.list("in/")) listed.push(key);
+  expect([...listed].sort()).toEqual([...KEYS].sort());
+  for (const [i, key] of KEYS.entries()) {
+    const { body } = await store.get(key);
+    await lake.table(`t${i}`).append(body, { format: "parquet", batchId: key });
+    expect(await lake.sql(`SELECT key FROM t${i}`), key).toEqual([{ key }]);
+    await store.delete(key);
+    expect(await store.head(key), key).toBeUndefined();
+  }
+}
+
+describe("objects with awkward keys are read as what they are", () => {
+  let fake: FakeS3;
+  beforeAll(async () => {
+    fake = await FakeS3.start();
+  });
+  afterAll(() => fake[Symbol.asyncDispose]());
+
+  test("from the fake S3", async () => {
+    const { endpoint, region, accessKeyId, secretAccessKey } = fake;
+    const bucket = await fake.makeBucket();
+    await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
+    await importAll(store);
+  });
+
+  test("from Ceph", async (context) => {
+    const server = await realS3("objects with awkward keys on a real S3");
+    if (server === undefined) return context.skip();
+    const { endpoint, region, accessKeyId, secretAccessKey } = server;
+    const bucket = await makeBucket(server);
+    await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
+    await importAll(store);
+  });
+});
