@@ -1,10 +1,10 @@
 /** Objects with awkward keys, imported from a bucket: each gives its own row (D53). */
 
 import { S3Store } from "@eider/storage/s3";
-import { FakeS3, makeBucket } from "@eider/test-s3";
+import { FakeS3, makeBucket, type S3Access } from "@eider/test-s3";
 import { Lake } from "eider";
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { realS3 } from "./support/real-s3.js";
 
 const KEYS = [
@@ -22,7 +22,10 @@ const KEYS = [
 const objectOf = (key: string): Uint8Array =>
   new Uint8Array(parquetWriteBuffer({ columnData: [{ name: "key", data: [key], type: "STRING" }] }));
 
-async function importAll(store: S3Store): Promise<void> {
+async function importAll(access: S3Access): Promise<void> {
+  const { endpoint, region, accessKeyId, secretAccessKey } = access;
+  const bucket = await makeBucket(access);
+  await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
   await using lake = await Lake.open("memory:");
   for (const key of KEYS) await store.put(key, objectOf(key));
   const listed: string[] = [];
@@ -37,26 +40,13 @@ async function importAll(store: S3Store): Promise<void> {
   }
 }
 
+const ceph = await realS3("objects with awkward keys on a real S3");
+
 describe("objects with awkward keys are read as what they are", () => {
-  let fake: FakeS3;
-  beforeAll(async () => {
-    fake = await FakeS3.start();
-  });
-  afterAll(() => fake[Symbol.asyncDispose]());
-
   test("from the fake S3", async () => {
-    const { endpoint, region, accessKeyId, secretAccessKey } = fake;
-    const bucket = await fake.makeBucket();
-    await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
-    await importAll(store);
+    await using fake = await FakeS3.start();
+    await importAll(fake);
   });
 
-  test("from Ceph", async (context) => {
-    const server = await realS3("objects with awkward keys on a real S3");
-    if (server === undefined) return context.skip();
-    const { endpoint, region, accessKeyId, secretAccessKey } = server;
-    const bucket = await makeBucket(server);
-    await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
-    await importAll(store);
-  });
+  test.runIf(ceph)("from Ceph", () => importAll(ceph!));
 });

@@ -42,7 +42,7 @@ import {
 import { append64, digits, exponential, integer, readDecimal, readFloat, readInteger, scale, slot } from "./number";
 import { dropNote, keepNote, note, PROFILE } from "./profile";
 import { days, micros, readDate, readInstant, readTime, readTimestamp } from "./temporal";
-import { appendBase64, appendUuid } from "./text";
+import { appendBase64, appendUuid, closeText } from "./text";
 
 const LF: u32 = 0x0a;
 const CR: u32 = 0x0d;
@@ -350,12 +350,6 @@ function readUnquoted(node: usize, at: usize): usize {
   if (trim) while (out > values + begin && isBlank(load<u8>(out - 1))) out--;
   closeText(node, index, <u32>(out - values));
   return at;
-}
-
-function closeText(node: usize, index: u32, end: u32): void {
-  store<u32>(load<usize>(node, OFFSETS) + ((<usize>index) << 2), end, 4);
-  store<u32>(node, end, END);
-  store<u32>(node, index + 1, LENGTH);
 }
 
 /** Appends the cell behind the quote at `at - 1` to a column of text; returns where its quote is closed, or 0. */

@@ -51,11 +51,15 @@ export function readString(node: usize, at: usize): usize {
     if (at === 0) return 0;
     out += written;
   }
-  const end = <u32>(out - values);
+  closeText(node, index, <u32>(out - values));
+  return at + 1;
+}
+
+/** Ends the text `index` of a column at the offset `end` of its bytes. */
+export function closeText(node: usize, index: u32, end: u32): void {
   store<u32>(load<usize>(node, OFFSETS) + ((<usize>index) << 2), end, 4);
   store<u32>(node, end, END);
   store<u32>(node, index + 1, LENGTH);
-  return at + 1;
 }
 
 /** Appends the bytes `[start, end)` to a column. */

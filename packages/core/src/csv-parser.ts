@@ -1,9 +1,8 @@
 /** CSV bytes → record batches. */
 
-import type { RecordBatch } from "./columns.js";
+import { BatchParser } from "./batch-parser.js";
 import { CsvInput } from "./csv-input.js";
 import { type CsvBatch, CsvRows } from "./csv-rows.js";
-import type { Reject } from "./errors.js";
 import type { Parser, TextParserOptions } from "./parser.js";
 import { DEFAULT_BATCH_BYTES, RowBatches, rowsPerBatch } from "./row-batches.js";
 
@@ -25,23 +24,22 @@ export function createCsvParser(options: TextParserOptions): Parser<Uint8Array> 
   return new CsvParser(options);
 }
 
-class CsvParser implements Parser<Uint8Array>, CsvBatch {
+class CsvParser extends BatchParser<Uint8Array> implements CsvBatch {
   readonly #input: CsvInput;
-  readonly #batches: RowBatches;
   readonly #batchRows: number;
   readonly #batchBytes: number;
   #bytes = 0;
 
   constructor(options: TextParserOptions) {
     // Batches are cut here, where a range of rows must be known before its columns are filled.
-    this.#batches = new RowBatches({ ...options, batchRows: Infinity, batchBytes: Infinity });
+    super(new RowBatches({ ...options, batchRows: Infinity, batchBytes: Infinity }));
     this.#batchRows = rowsPerBatch(options);
     this.#batchBytes = options.batchBytes ?? DEFAULT_BATCH_BYTES;
-    this.#input = new CsvInput(options.csv ?? {}, new CsvRows(options, this.#batches, this), options.part);
+    this.#input = new CsvInput(options.csv ?? {}, new CsvRows(options, this.batches, this), options.part);
   }
 
   get length(): number {
-    return this.#batches.root.length;
+    return this.batches.root.length;
   }
 
   get bytes(): number {
@@ -49,24 +47,12 @@ class CsvParser implements Parser<Uint8Array>, CsvBatch {
   }
 
   accept(bytes: number): void {
-    this.#batches.accept(bytes);
+    this.batches.accept(bytes);
     this.#bytes += bytes;
     if (this.length >= this.#batchRows || this.#bytes >= this.#batchBytes) {
-      this.#batches.flush();
+      this.batches.flush();
       this.#bytes = 0;
     }
-  }
-
-  get rows(): number {
-    return this.#batches.rows;
-  }
-
-  get rejects(): readonly Reject[] {
-    return this.#batches.rejects;
-  }
-
-  get ignoredFields(): ReadonlyMap<string, number> {
-    return this.#batches.ignoredFields;
   }
 
   push(input: Uint8Array): void {
@@ -75,10 +61,6 @@ class CsvParser implements Parser<Uint8Array>, CsvBatch {
 
   end(): void {
     this.#input.end();
-    this.#batches.flush();
-  }
-
-  take(): RecordBatch | undefined {
-    return this.#batches.take();
+    this.batches.flush();
   }
 }

@@ -1,7 +1,6 @@
 /** JSON and NDJSON bytes → record batches. */
 
-import type { RecordBatch } from "./columns.js";
-import type { Reject } from "./errors.js";
+import { BatchParser } from "./batch-parser.js";
 import { JsonRows } from "./json-rows.js";
 import { JsonSplitter, NdjsonSplitter, type RowSink } from "./json-splitter.js";
 import type { Parser, TextParserOptions } from "./parser.js";
@@ -26,17 +25,16 @@ export function createJsonParser(options: TextParserOptions): Parser<Uint8Array>
   return new JsonParser(options);
 }
 
-class JsonParser implements Parser<Uint8Array> {
-  readonly #batches: RowBatches;
+class JsonParser extends BatchParser<Uint8Array> {
   readonly #splitter: NdjsonSplitter | JsonSplitter;
   readonly #text: Utf8Reader;
 
   constructor(options: TextParserOptions) {
-    this.#batches = new RowBatches(options);
-    const rows = new JsonRows(options, this.#batches);
+    super(new RowBatches(options));
+    const rows = new JsonRows(options, this.batches);
     const splitter = createSplitter(options, {
       row: (bytes, start, end, line) => rows.row(bytes, start, end, line),
-      oversized: (bytes, line) => this.#batches.refuse(tooLarge(), line, rawText(bytes, 0, bytes.length)),
+      oversized: (bytes, line) => this.batches.refuse(tooLarge(), line, rawText(bytes, 0, bytes.length)),
     });
     this.#splitter = splitter;
     this.#text = new Utf8Reader({
@@ -54,23 +52,7 @@ class JsonParser implements Parser<Uint8Array> {
   end(): void {
     this.#text.end();
     this.#splitter.end();
-    this.#batches.flush();
-  }
-
-  take(): RecordBatch | undefined {
-    return this.#batches.take();
-  }
-
-  get rows(): number {
-    return this.#batches.rows;
-  }
-
-  get rejects(): readonly Reject[] {
-    return this.#batches.rejects;
-  }
-
-  get ignoredFields(): ReadonlyMap<string, number> {
-    return this.#batches.ignoredFields;
+    this.batches.flush();
   }
 }
 

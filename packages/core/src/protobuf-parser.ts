@@ -1,8 +1,7 @@
 /** Protobuf messages → record batches. */
 
+import { BatchParser } from "./batch-parser.js";
 import { base64Text } from "./binary-text.js";
-import type { RecordBatch } from "./columns.js";
-import type { Reject } from "./errors.js";
 import { bytesOfValue, kindOf } from "./js-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
 import { MessageContext } from "./protobuf-fields.js";
@@ -45,8 +44,7 @@ export function createProtobufParser(options: ProtobufParserOptions): Parser<rea
   return new ProtobufParser(options);
 }
 
-class ProtobufParser implements Parser<readonly Uint8Array[]> {
-  readonly #batches: RowBatches;
+class ProtobufParser extends BatchParser<readonly Uint8Array[]> {
   readonly #context: MessageContext;
   readonly #message: MessageValues;
   /** Unknown fields that are counted each by itself. */
@@ -56,9 +54,9 @@ class ProtobufParser implements Parser<readonly Uint8Array[]> {
 
   constructor({ fields, ...limits }: ProtobufParserOptions) {
     const schema = protobufSchema(fields);
-    this.#batches = new RowBatches({ ...limits, schema, unknownFields: "ignore", valueMisfits: "reject" });
+    super(new RowBatches({ ...limits, schema, unknownFields: "ignore", valueMisfits: "reject" }));
     this.#context = new MessageContext((path) => this.#ignore(path));
-    this.#message = new MessageValues(fields, this.#batches.columns, "", this.#context);
+    this.#message = new MessageValues(fields, this.batches.columns, "", this.#context);
   }
 
   push(input: readonly Uint8Array[]): void {
@@ -66,23 +64,7 @@ class ProtobufParser implements Parser<readonly Uint8Array[]> {
   }
 
   end(): void {
-    this.#batches.flush();
-  }
-
-  take(): RecordBatch | undefined {
-    return this.#batches.take();
-  }
-
-  get rows(): number {
-    return this.#batches.rows;
-  }
-
-  get rejects(): readonly Reject[] {
-    return this.#batches.rejects;
-  }
-
-  get ignoredFields(): ReadonlyMap<string, number> {
-    return this.#batches.ignoredFields;
+    this.batches.flush();
   }
 
   #row(payload: unknown): void {
@@ -102,14 +84,14 @@ class ProtobufParser implements Parser<readonly Uint8Array[]> {
       this.#message.appendOne(0, bytes.length);
     } catch (fault) {
       if (!(fault instanceof RowFault)) throw fault;
-      this.#batches.refuse(fault, this.#line, base64Text(bytes.subarray(0, MAX_RAW_BYTES)));
+      this.batches.refuse(fault, this.#line, base64Text(bytes.subarray(0, MAX_RAW_BYTES)));
       return;
     }
-    this.#batches.accept(Math.max(bytes.length, context.values * VALUE_BYTES));
+    this.batches.accept(Math.max(bytes.length, context.values * VALUE_BYTES));
   }
 
   #ignore(path: string): void {
     if (this.#unknown.size < MAX_UNKNOWN_NAMES) this.#unknown.add(path);
-    this.#batches.ignore(this.#unknown.has(path) ? path : "other");
+    this.batches.ignore(this.#unknown.has(path) ? path : "other");
   }
 }

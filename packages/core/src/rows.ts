@@ -1,7 +1,6 @@
 /** JavaScript rows → record batches. */
 
-import type { RecordBatch } from "./columns.js";
-import type { Reject } from "./errors.js";
+import { BatchParser } from "./batch-parser.js";
 import { checkRow, jsonText, keysOf, kindOf, memberOf, notAnObject, unwrap } from "./js-values.js";
 import { fieldName } from "./json-keys.js";
 import { duplicateKey } from "./json-values.js";
@@ -48,24 +47,23 @@ export class RefusedRow {
 const VALUE_BYTES = 8;
 const MAX_RAW_LENGTH = 64 * 1024;
 
-class RowParser implements Parser<readonly unknown[]> {
-  readonly #batches: RowBatches;
+class RowParser extends BatchParser<readonly unknown[]> {
   readonly #context: RowContext;
   readonly #values: StructValues;
   /** Rows read, whether taken or not. */
   #line = 0;
 
   constructor(options: ParserOptions) {
-    this.#batches = new RowBatches(options);
+    super(new RowBatches(options));
     this.#context = {
       pending: new PendingFault(),
       unknownFields: options.unknownFields,
-      onIgnored: (key) => this.#batches.ignore(key),
+      onIgnored: (key) => this.batches.ignore(key),
       depth: 0,
       bytes: 0,
       scratch: new Uint8Array(256),
     };
-    this.#values = new StructValues(this.#batches.root, "", this.#context);
+    this.#values = new StructValues(this.batches.root, "", this.#context);
   }
 
   push(input: readonly unknown[]): void {
@@ -73,23 +71,7 @@ class RowParser implements Parser<readonly unknown[]> {
   }
 
   end(): void {
-    this.#batches.flush();
-  }
-
-  take(): RecordBatch | undefined {
-    return this.#batches.take();
-  }
-
-  get rows(): number {
-    return this.#batches.rows;
-  }
-
-  get rejects(): readonly Reject[] {
-    return this.#batches.rejects;
-  }
-
-  get ignoredFields(): ReadonlyMap<string, number> {
-    return this.#batches.ignoredFields;
+    this.batches.flush();
   }
 
   #row(row: unknown): void {
@@ -98,7 +80,7 @@ class RowParser implements Parser<readonly unknown[]> {
     this.#context.bytes = 0;
     this.#context.pending.clear();
     if (row instanceof RefusedRow) {
-      this.#batches.refuse(new RowFault("form", row.code, row.reason), this.#line, rawRow(row.row));
+      this.batches.refuse(new RowFault("form", row.code, row.reason), this.#line, rawRow(row.row));
       return;
     }
     try {
@@ -109,10 +91,10 @@ class RowParser implements Parser<readonly unknown[]> {
       this.#context.pending.raise();
     } catch (fault) {
       if (!(fault instanceof RowFault)) throw fault;
-      this.#batches.refuse(settled(fault, row), this.#line, rawRow(row));
+      this.batches.refuse(settled(fault, row), this.#line, rawRow(row));
       return;
     }
-    this.#batches.accept(this.#context.bytes + VALUE_BYTES * this.#batches.columns.length);
+    this.batches.accept(this.#context.bytes + VALUE_BYTES * this.batches.columns.length);
   }
 }
 

@@ -1,5 +1,6 @@
 /** What parsers make of their input, to compare them. */
 
+import { expect } from "vitest";
 import type { Column, RecordBatch } from "../src/columns.js";
 import { InvalidInputError, type Reject } from "../src/errors.js";
 import { ParquetEncoder } from "../src/parquet-encoder.js";
@@ -16,7 +17,7 @@ export interface Outcome {
   readonly error: string | undefined;
 }
 
-export function outcome(parser: Parser<Uint8Array>, input: Uint8Array, cuts: readonly number[] = []): Outcome {
+function outcome(parser: Parser<Uint8Array>, input: Uint8Array, cuts: readonly number[] = []): Outcome {
   const batches: RecordBatch[] = [];
   let error: string | undefined;
   try {
@@ -39,14 +40,14 @@ export function outcome(parser: Parser<Uint8Array>, input: Uint8Array, cuts: rea
 }
 
 /** The pages of each batch, encoded from where the parser has put it. */
-export function lentPages(input: Uint8Array, options: TextParserOptions, cuts: readonly number[]): string[] {
+function lentPages(input: Uint8Array, options: TextParserOptions, cuts: readonly number[]): string[] {
   const lent: string[] = [];
   const parser = createTextParser(options, (batch) => lent.push(...pages([batch], options.schema)));
   if (outcome(parser, input, cuts).batches.length > 0) throw new Error("a batch that was lent was given once more");
   return lent;
 }
 
-export function pages(batches: readonly RecordBatch[], schema: Schema): string[] {
+function pages(batches: readonly RecordBatch[], schema: Schema): string[] {
   const stored = storedSchema(schema);
   if (stored.fields.length === 0) return batches.map(({ length }) => `${length} rows`);
   const encoder = new ParquetEncoder(stored);
@@ -58,7 +59,7 @@ export function pages(batches: readonly RecordBatch[], schema: Schema): string[]
 }
 
 /** An outcome as text that says all of it, to the bytes. */
-export function inWords({ batches, ...rest }: Outcome): string[] {
+function inWords({ batches, ...rest }: Outcome): string[] {
   const columnWords = ({ type, validity, values, offsets, children, ...counts }: Column): unknown => [
     formatType(type),
     counts,
@@ -76,4 +77,48 @@ export function inWords({ batches, ...rest }: Outcome): string[] {
 
 function hex({ buffer, byteOffset, byteLength }: ArrayBufferView): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("hex");
+}
+
+/** A column of each type that has no others within. */
+export const PLAIN_TYPES = {
+  b: "bool",
+  i8: "int8",
+  i16: "int16",
+  i32: "int32",
+  i64: "int64",
+  u8: "uint8",
+  u16: "uint16",
+  u32: "uint32",
+  u64: "uint64",
+  f32: "float32",
+  f64: "float64",
+  d9: "decimal(9,2)",
+  d38: "decimal(38,10)",
+  d0: "decimal(38,0)",
+  s: "string",
+  j: "json",
+  bin: "binary",
+  date: "date",
+  time: "time",
+  ts: "timestamp",
+  tz: "timestamptz",
+  id: "uuid",
+  fix: "fixed(5)",
+} as const;
+
+/**
+ * What the reference makes of the input, which the engine's parser must make too: batches, rejects and words; and the
+ * same pages from the batches that it lends.
+ */
+export function comparedOutcome(
+  reference: Parser<Uint8Array>,
+  engine: Parser<Uint8Array>,
+  input: Uint8Array,
+  options: TextParserOptions,
+  cuts: readonly number[],
+): Outcome {
+  const expected = outcome(reference, input, cuts);
+  expect(inWords(outcome(engine, input, cuts))).toEqual(inWords(expected));
+  expect(lentPages(input, options, cuts)).toEqual(pages(expected.batches, options.schema));
+  return expected;
 }

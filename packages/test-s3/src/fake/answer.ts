@@ -29,6 +29,12 @@ export class S3Error extends Error {
   }
 }
 
+/** What S3 says to a header that it does not know, or not there. */
+export function notImplemented(header?: string): S3Error {
+  const message = "A header you provided implies functionality that is not implemented";
+  return new S3Error(501, "NotImplemented", message, header === undefined ? {} : { Header: header });
+}
+
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
 
 export function errorAnswer(error: S3Error, resource: string): Answer {

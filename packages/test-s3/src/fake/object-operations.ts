@@ -1,7 +1,7 @@
 /** Operations on one object, and on several by name. */
 
 import { createHash } from "node:crypto";
-import { element, elementsOf, S3Error, textOf, xmlAnswer } from "./answer.js";
+import { element, elementsOf, notImplemented, S3Error, textOf, xmlAnswer } from "./answer.js";
 import type { BucketState, StoredObject } from "./bucket-state.js";
 import type { Operation, OperationContext } from "./operation.js";
 
@@ -79,8 +79,7 @@ export function checkWriteConditions({ request, bucket, conditions }: OperationC
   if (conditions === "ignores") return;
   const { "if-none-match": ifNoneMatch, "if-match": ifMatch } = request.headers;
   if (ifNoneMatch === undefined && ifMatch === undefined) return;
-  if (conditions === "refuses" || (ifNoneMatch !== undefined && ifNoneMatch !== "*"))
-    throw new S3Error(501, "NotImplemented", "A header you provided implies functionality that is not implemented");
+  if (conditions === "refuses" || (ifNoneMatch !== undefined && ifNoneMatch !== "*")) throw notImplemented();
   const object = bucket.objects.get(request.key);
   if (ifNoneMatch === "*" && object !== undefined) throw preconditionFailed("If-None-Match");
   if (ifMatch === undefined) return;

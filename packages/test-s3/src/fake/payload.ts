@@ -1,7 +1,7 @@
 /** The body of a request: unwrapped from AWS's own chunks, and checked against all that was said of it. */
 
 import { createHash } from "node:crypto";
-import { S3Error } from "./answer.js";
+import { notImplemented, S3Error } from "./answer.js";
 import { CHECKSUMS, checksumsOf } from "./checksums.js";
 import type { S3Request } from "./request.js";
 
@@ -51,17 +51,13 @@ function refuseChecksums({ headers }: S3Request): void {
       (name === "content-encoding" && value.includes("aws-chunked")) ||
       (name === "x-amz-content-sha256" && value.startsWith("STREAMING-")),
   );
-  if (unknown === undefined) return;
-  const message = "A header you provided implies functionality that is not implemented";
-  throw new S3Error(501, "NotImplemented", message, { Header: unknown[0] });
+  if (unknown !== undefined) throw notImplemented(unknown[0]);
 }
 
 function requireLength(headers: Readonly<Record<string, string>>): void {
   if (headers["content-length"] !== undefined) return;
-  if (headers["transfer-encoding"] !== undefined && headers["x-amz-decoded-content-length"] === undefined) {
-    const message = "A header you provided implies functionality that is not implemented";
-    throw new S3Error(501, "NotImplemented", message, { Header: "Transfer-Encoding" });
-  }
+  if (headers["transfer-encoding"] !== undefined && headers["x-amz-decoded-content-length"] === undefined)
+    throw notImplemented("Transfer-Encoding");
   if (headers["x-amz-decoded-content-length"] === undefined)
     throw new S3Error(411, "MissingContentLength", "You must provide the Content-Length HTTP header.");
 }
