@@ -156,6 +156,14 @@ describe("a statement", () => {
     expect(named.stats).toMatchObject({ filesConsidered: 5, filesRead: 1 });
   });
 
+  test("that calls a function of a table reads what is in the call", async () => {
+    const query = lake.sql`SELECT count(*) AS n, max(range) AS last FROM range((SELECT max(id) FROM t WHERE id < 15))`;
+    expect(await query).toEqual([{ n: 14n, last: 13n }]);
+    expect(query.stats).toMatchObject({ filesConsidered: 5, filesRead: 2 });
+    const list = "SELECT sum(u) AS n FROM unnest((SELECT list(id) FROM t WHERE id >= 38 AND id < 40)) AS l(u)";
+    expect(await lake.sql(list)).toEqual([{ n: 77n }]);
+  });
+
   test("with prune: false reads all, and says the same", async () => {
     const query = lake.with({ prune: false }).sql`SELECT s FROM t WHERE id = 15`;
     expect(await query).toEqual([{ s: "b5" }]);

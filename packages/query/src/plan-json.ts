@@ -35,17 +35,16 @@ export function readPlan(text: string): PlannedScan[] | undefined {
 
 /** `above` are the expressions of filters that stand directly above the node. */
 function collect(node: JsonObject, above: readonly Json[], scans: PlannedScan[]): void {
-  if (node.type === "LOGICAL_GET") {
-    const { catalog, schema, table } = object(node.function_data);
-    if (node.name !== "seq_scan" || typeof table !== "string") return;
+  const { catalog, schema, table } = object(node.function_data);
+  if (node.type === "LOGICAL_GET" && node.name === "seq_scan" && typeof table === "string") {
     scans.push({
       database: String(catalog),
       schema: String(schema),
       table,
       predicate: (fields) => new Scan(node, fields).predicate(above),
     });
-    return;
   }
+  // A function of tables, as `range((SELECT …))`, is a GET too, and has what it reads below it.
   // A filter that drops columns moves those of the filters above it.
   const moved = list(node.projection_map).length > 0;
   const filters = node.type === "LOGICAL_FILTER" ? [...(moved ? [] : above), ...list(node.expressions)] : [];
