@@ -362,3 +362,17 @@ describe("an end that is not a close", () => {
     await lake.close();
   });
 });
+
+describe("options", () => {
+  it.each(["close", "rotate"] as const)(
+    "limits that nothing reaches, or nothing fits, are refused: commit %s",
+    async (commit) => {
+      await using lake = await Lake.open("memory:");
+      for (const rotate of [{ rows: 0 }, { bytes: 0 }, { ageMs: 0 }, { rows: 1.5 }]) {
+        expect(() => lake.table("t").writer({ commit, rotate })).toThrow(
+          expect.objectContaining({ name: "InvalidInputError", code: "bad_option" }),
+        );
+      }
+    },
+  );
+});

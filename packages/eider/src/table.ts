@@ -87,7 +87,9 @@ export class Table<R = object> {
       onProgress,
       ...files
     } = options;
-    const context = this.#context(fileLayout(files, commit === "rotate" ? {} : rotate));
+    // Checked in both cases: a batch of no rows would never be full.
+    const cutFiles = fileLayout(files, rotate);
+    const context = this.#context(commit === "rotate" ? fileLayout(files) : cutFiles);
     const ready = filesReady(context.layout.parquet);
     ready.catch(() => {});
     let end = (): void => {};
