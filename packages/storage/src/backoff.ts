@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { StoreError } from "@eider/core";
+import { InvalidInputError, StoreError } from "@eider/core";
 
 /** Time as retries see it; a test may replace it and wait for nothing. */
 export interface RetryClock {
@@ -45,6 +45,23 @@ export const realClock: RetryClock = {
     }
   },
 };
+
+/** @throws InvalidInputError (`bad_option`) that names the option: with NaN, say, tries would have no end */
+export function assertRetryOptions({ attempts = 1, baseMs = 0, maxMs = 0 }: RetryOptions): void {
+  if (!Number.isSafeInteger(attempts) || attempts < 1) {
+    throw badOption("attempts", `is a whole number from 1, the first try included, not ${String(attempts)}`);
+  }
+  // Beyond 2^31 - 1 a timer ends at once.
+  for (const [name, value] of Object.entries({ baseMs, maxMs })) {
+    if (typeof value !== "number" || !(value >= 0 && value < 2 ** 31)) {
+      throw badOption(name, `is a number of milliseconds from 0 to 2147483647, not ${String(value)}`);
+    }
+  }
+}
+
+function badOption(name: string, rule: string): InvalidInputError {
+  return new InvalidInputError("bad_option", `The option ${name} of retries ${rule}.`, { subject: name });
+}
 
 /** Whether the same call may succeed later, by the error's own word. */
 export function isRetryable(error: unknown): error is StoreError {

@@ -1,5 +1,5 @@
 import { AlreadyExistsError, NotFoundError, StoreError } from "@eider/core";
-import { Backoff, isRetryable, type RetryOptions, retrying } from "./backoff.js";
+import { assertRetryOptions, Backoff, isRetryable, type RetryOptions, retrying } from "./backoff.js";
 import { type ByteRange, resolveRange, SingleBody } from "./body.js";
 import { PutAttempt } from "./put-attempt.js";
 import type {
@@ -29,8 +29,10 @@ import { StoreWrapper } from "./wrapper.js";
 export class RetryStore extends StoreWrapper {
   readonly #options: RetryOptions;
 
+  /** @throws InvalidInputError (`bad_option`) */
   constructor(inner: ObjectStore, options: RetryOptions = {}) {
     super(inner);
+    assertRetryOptions(options);
     this.#options = options;
   }
 

@@ -1,5 +1,5 @@
 import { InvalidInputError } from "@eider/core";
-import type { RetryOptions } from "./backoff.js";
+import { assertRetryOptions, type RetryOptions } from "./backoff.js";
 import { assertSafeKey } from "./keys.js";
 
 const MIB = 1024 * 1024;
@@ -88,7 +88,7 @@ type Defaulted =
 /** Options with their defaults. */
 export type S3Settings = S3StoreOptions & Required<Pick<S3StoreOptions, Defaulted>> & { readonly url: string };
 
-/** @throws InvalidInputError (`bad_store_options`) that names the option */
+/** @throws InvalidInputError (`bad_store_options`, of `retry` `bad_option`) that names the option */
 export function settingsOf(options: S3StoreOptions): S3Settings {
   const { bucket, prefix, endpoint } = options;
   if (typeof bucket !== "string" || !/^[a-z0-9][a-z0-9._-]{1,253}[a-z0-9]$/i.test(bucket)) {
@@ -116,6 +116,7 @@ export function settingsOf(options: S3StoreOptions): S3Settings {
   assertWithin(settings, "maxConditionalBytes", MIB, MAX_PUT_BYTES);
   assertWithin(settings, "connectTimeoutMs", 1, 2 ** 31 - 1);
   assertWithin(settings, "timeoutMs", 1, 2 ** 31 - 1);
+  assertRetryOptions(settings.retry);
   if (settings.checksums !== "when-supported" && settings.checksums !== "when-required") {
     throw bad("checksums", 'is "when-supported" or "when-required"');
   }

@@ -1,6 +1,8 @@
 import { StoreError } from "@eider/core";
 import { expect, test } from "vitest";
 import { Backoff, isRetryable, type RetryClock, realClock, retrying } from "../src/backoff.js";
+import { MemoryStore, RetryStore } from "../src/index.js";
+import { S3Store } from "../src/s3.js";
 
 const busy = (retryAfterMs?: number): StoreError =>
   new StoreError("store_busy", "busy", { retryable: true, retryAfterMs });
@@ -107,4 +109,18 @@ test("an abort ends a real wait at once with its own reason, and is seen before 
   await expect(retrying(attempt, {}, abort.signal)).rejects.toBe(reason);
   expect(calls).toBe(1);
   await realClock.sleep(1);
+});
+
+test.each([
+  ["attempts", { attempts: 0 }],
+  ["attempts", { attempts: 1.5 }],
+  ["attempts", { attempts: Number.NaN }],
+  ["baseMs", { baseMs: -1 }],
+  ["baseMs", { baseMs: Number.NaN }],
+  ["maxMs", { maxMs: Number.POSITIVE_INFINITY }],
+  ["maxMs", { maxMs: 2 ** 31 }],
+])("a store refuses retries without an end or a wait: %s, %j", (subject, retry) => {
+  const refusal = expect.objectContaining({ name: "InvalidInputError", code: "bad_option", subject });
+  expect(() => new RetryStore(new MemoryStore(), retry)).toThrow(refusal);
+  expect(() => new S3Store({ bucket: "bucket", region: "eu-central-1", retry })).toThrow(refusal);
 });
