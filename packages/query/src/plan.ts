@@ -20,7 +20,7 @@ import { snapshotOf } from "./snapshot.js";
 import { quoteName } from "./sql-tokens.js";
 import type { Parameter, Statement, TimeTravel } from "./statement.js";
 import { namedSystemTables, systemTable } from "./system-tables.js";
-import { tableSql } from "./table-sql.js";
+import { tableSql, widenedFields } from "./table-sql.js";
 import { TextEdits } from "./text-edits.js";
 
 /** Views and lists of tables kept, so that a repeated query asks the catalog for its head alone. */
@@ -196,11 +196,22 @@ export class Planner implements AsyncDisposable {
     });
   }
 
+  /** The table's columns that some of the files may hold in a narrower type, where that matters. */
+  async #widened(table: TableInfo, files: readonly ListedFile[]): Promise<ReadonlySet<number> | undefined> {
+    const [first, ...rest] = files;
+    if (first === undefined) return undefined;
+    const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
+    if (oldest.schemaVersion === table.schemaVersion) return undefined;
+    const before = (await this.#listTables(oldest.addedIn)).find(({ id }) => id === table.id);
+    return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
+  }
+
   #view({ key, table, files }: ResolvedTable, held: HeldFiles): Promise<TableView> {
     const make = async (): Promise<TableView> => {
       const sql = tableSql(
         table.schema,
         files.map((file) => ({ path: held.path(file), rows: file.rows })),
+        await this.#widened(table, files),
       );
       return { name: table.name, sql };
     };

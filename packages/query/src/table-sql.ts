@@ -1,6 +1,6 @@
 /** A table at a snapshot as a SELECT that plain DuckDB runs. */
 
-import { duckdbType, type Field, InvalidInputError, type Schema, storedType } from "@eider/core";
+import { duckdbType, type Field, formatType, InvalidInputError, type Schema, storedType } from "@eider/core";
 import { quoteName, quoteText } from "./sql-tokens.js";
 
 export interface SourceFile {
@@ -10,11 +10,28 @@ export interface SourceFile {
 }
 
 /**
+ * Columns whose filters DuckDB 1.5 may not push into the files: for a file that stores the column in a narrower type it
+ * casts the filter's constant to that type, so that over integers `v > 1.5` means `v > 2`. Integer types are safe, as is
+ * what is within structs. `greatest` of one value is that value, and no filter is pushed through it as one on a column.
+ * @param before the schema of the oldest file: columns only ever widen, so what has its type there has it in all files
+ */
+export function widenedFields(schema: Schema, before: Schema | undefined): ReadonlySet<number> {
+  const types = new Map(before?.fields.map(({ id, type }) => [id, formatType(type)]));
+  const inexact = schema.fields.filter(({ type }) => type.kind === "float64" || type.kind === "decimal");
+  return new Set(inexact.filter(({ id, type }) => types.get(id) !== formatType(type)).map(({ id }) => id));
+}
+
+/**
  * Columns come by field id, so files of every schema version read alike: renamed, widened and later added columns too.
  * Columns of unknown type are `NULL::VARCHAR`. A table without files gives no rows, with its columns and types.
  * `hive_partitioning=false`: what stands in a path is never a value.
+ * @param widened ids of columns, see {@link widenedFields}
  */
-export function tableSql(schema: Schema, files: readonly SourceFile[]): string {
+export function tableSql(
+  schema: Schema,
+  files: readonly SourceFile[],
+  widened: ReadonlySet<number> = new Set(),
+): string {
   const columns = schema.fields.map((field) => ({ field, type: storedType(field.type) }));
   const nullColumn = (field: Field): string =>
     `NULL::${duckdbType(storedType(field.type) ?? { kind: "unknown" })} AS ${quoteName(field.name)}`;
@@ -26,10 +43,14 @@ export function tableSql(schema: Schema, files: readonly SourceFile[]): string {
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     return `SELECT ${columns.map(({ field }) => nullColumn(field)).join(", ") || "NULL"} FROM range(${rows})`;
   }
+  const column = (field: Field): string => {
+    const name = quoteName(field.name);
+    return widened.has(field.id) ? `greatest(${name}) AS ${name}` : name;
+  };
   const selected =
-    stored.length === columns.length
+    stored.length === columns.length && !stored.some(({ field }) => widened.has(field.id))
       ? "*"
-      : columns.map(({ field, type }) => (type ? quoteName(field.name) : nullColumn(field))).join(", ");
+      : columns.map(({ field, type }) => (type ? column(field) : nullColumn(field))).join(", ");
   const paths = files.map((file) => `  ${quoteText(literalPath(file.path))}`).join(",\n");
   const fields = stored
     .map(
