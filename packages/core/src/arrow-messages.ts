@@ -171,6 +171,8 @@ function dictionaryType(encoding: FlatTable, values: ArrowType): ArrowType {
 function readType(typeId: number, table: FlatTable | undefined, children: readonly ArrowField[]): ArrowType {
   const base = { typeId, children };
   const width = (): number => table?.int32(0, 0) ?? 0;
+  // Those below are none of the format's: ArrowTypeId has the dictionary among them, which a field says otherwise.
+  if (typeId < ArrowTypeId.null) throw badArrow(`it has a type of the unknown number ${typeId}`);
   switch (typeId) {
     case ArrowTypeId.int: {
       const bitWidth = width();

@@ -289,6 +289,12 @@ describe("files of another implementation", () => {
     expect(await jsonRows("repeated-lz4.arrows")).toEqual(expected);
   });
 
+  test("a type below all numbers of the format is an error, though we use one for dictionaries", async () => {
+    const bytes = Uint8Array.from(fixture("types-zstd.arrows"));
+    bytes[1722]! ^= 240;
+    await expect(rowsOf(bytes)).rejects.toMatchObject({ name: "InvalidInputError", code: "bad_arrow" });
+  });
+
   test.each(["types.arrows", "types-lz4.arrow", "types-zstd.arrows", "dictionaries.arrows"])(
     "%s with damaged bytes: rows or one of our errors, soon",
     async (name) => {
