@@ -4,7 +4,7 @@
  */
 
 import type { Reject, Schema } from "@eider/core";
-import type { DataFile } from "./catalog.js";
+import type { DataFile, SourceRange } from "./catalog.js";
 import type { CatalogState, Totals } from "./check.js";
 import type { Entry } from "./entry.js";
 
@@ -35,6 +35,8 @@ export type Change =
       readonly hash: string;
       readonly rows: number;
       readonly time: number;
+      /** The batch takes the place of its source's last one. */
+      readonly range?: SourceRange;
     }
   | { readonly change: "file"; readonly table: string; readonly batch: string; readonly file: DataFile }
   /** `ordinal` counts the rejects of the entry from 0. */
@@ -45,6 +47,12 @@ export type Change =
       readonly ordinal: number;
       readonly reject: Reject;
     }
+  /** The table's files are again those of snapshot `to`. */
+  | { readonly change: "rollback"; readonly table: string; readonly to: number }
+  /** Without a position the cursor ends. */
+  | { readonly change: "cursor"; readonly name: string; readonly position: string | undefined }
+  /** Without a snapshot the name is given up. */
+  | { readonly change: "tag"; readonly name: string; readonly snapshot: number | undefined }
   /** Of a table, from this snapshot on. */
   | { readonly change: "totals"; readonly table: string; readonly totals: Totals };
 
@@ -65,8 +73,8 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         break;
       }
       case "append": {
-        const { table, batch, hash, rows, files } = operation;
-        changes.push({ change: "batch", table, batch, hash, rows, time: entry.time });
+        const { table, batch, hash, rows, files, range } = operation;
+        changes.push({ change: "batch", table, batch, hash, rows, time: entry.time, ...(range && { range }) });
         for (const file of files) changes.push({ change: "file", table, batch, file });
         for (const reject of operation.rejects) {
           changes.push({ change: "reject", table, batch, ordinal: rejects++, reject });
@@ -81,6 +89,20 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
       }
       case "drop":
         changes.push({ change: "drop", table: operation.table });
+        break;
+      case "rollback": {
+        const { table, to } = operation;
+        const past = state.past(table, to);
+        if (!past) throw new Error(`the table ${table} was not there at snapshot ${to}`);
+        changes.push({ change: "rollback", table, to });
+        totals.set(table, past.totals);
+        break;
+      }
+      case "cursor":
+        changes.push({ change: "cursor", name: operation.name, position: operation.to });
+        break;
+      case "tag":
+        changes.push({ change: "tag", name: operation.name, snapshot: operation.snapshot });
         break;
       case "floor":
         break; // in the entry itself

@@ -68,6 +68,7 @@ export interface ListedReject extends Reject {
   readonly snapshot: number;
 }
 
+/** An entry without its files. */
 export interface SnapshotInfo {
   readonly snapshot: number;
   readonly committedAt: string;
@@ -76,11 +77,64 @@ export interface SnapshotInfo {
     readonly table?: string;
     readonly batchId?: string;
     readonly rows?: number;
+    /** Of a rollback: the snapshot that it went back to. */
+    readonly to?: number;
+    /** Of a cursor or a tag. */
+    readonly name?: string;
   }[];
   readonly meta: Readonly<Record<string, string>>;
 }
 
-/** Changes one entry may carry. More kinds (`remove`, `rearrange`, `cursor`, …) come with their features. */
+/** A batch as part `first` to `last` of what a source delivers: see {@link SourceMark}. */
+export interface SourceRange {
+  readonly source: string;
+  /** Decimal digits, at most 2^63 − 1. */
+  readonly first: string;
+  readonly last: string;
+}
+
+/**
+ * How far a source has been taken: all that is kept of its batches but the last, so that an endless source stays small.
+ * What is not beyond `last` is a duplicate; what comes next begins right behind it.
+ */
+export interface SourceMark {
+  readonly source: string;
+  /** Decimal digits. */
+  readonly last: string;
+  /** Of the last batch. */
+  readonly receipt: Receipt;
+}
+
+/** Where a consumer is that must not forget it. */
+export interface CursorInfo {
+  readonly name: string;
+  /** See `position.ts`. What lies behind it is kept for the consumer, up to an age. */
+  readonly position: string;
+  /** Snapshot of the last move: how old a cursor is. */
+  readonly movedIn: number;
+}
+
+/** A name for a snapshot, which is kept as long as it has one. */
+export interface TagInfo {
+  readonly name: string;
+  readonly snapshot: number;
+}
+
+/** What a snapshot changed in a table, in the order of its entry. Rearrangements change no rows and are left out. */
+export type TableChange =
+  | { readonly kind: "append"; readonly position: string; readonly receipt: Receipt; readonly meta: Meta }
+  /** The rows are again those of snapshot `to`. */
+  | {
+      readonly kind: "rollback";
+      readonly position: string;
+      readonly snapshot: number;
+      readonly to: number;
+      readonly meta: Meta;
+    };
+
+export type Meta = Readonly<Record<string, string>>;
+
+/** Changes one entry may carry. More kinds (`remove`, `rearrange`, …) come with their features. */
 export type Operation =
   | {
       /** A new table or a new schema version of one. */
@@ -102,6 +156,8 @@ export type Operation =
       readonly op: "append";
       readonly table: string;
       readonly batch: string;
+      /** Instead of being remembered for ever, the batch moves the mark of its source. */
+      readonly range?: SourceRange;
       readonly hash: string;
       readonly rows: number;
       /** The schema version the batch was encoded for: must be current once the entry's own `schema` ops are applied. */
@@ -110,6 +166,15 @@ export type Operation =
       readonly rejects: readonly Reject[];
     }
   | { readonly op: "drop"; readonly table: string }
+  /**
+   * Makes the live files of a table those of snapshot `to`, whatever was added or removed since. Its schema is that of
+   * `to` by then. Receipts stay: a batch that was rolled back is known all the same.
+   */
+  | { readonly op: "rollback"; readonly table: string; readonly to: number }
+  /** Moves a cursor, if it is where the consumer believes it to be (`0`: new). Without `to` the cursor ends. */
+  | { readonly op: "cursor"; readonly name: string; readonly from: string; readonly to?: string }
+  /** Names a snapshot, or renames it from another one; without a snapshot the name is given up. */
+  | { readonly op: "tag"; readonly name: string; readonly snapshot?: number }
   /** Raises the floor: staged files with an older base may no longer be committed, and may be deleted. */
   | { readonly op: "floor"; readonly floor: number };
 
@@ -134,7 +199,17 @@ export type CommitResult =
   | { readonly status: "duplicate"; readonly receipts: readonly Receipt[] }
   | { readonly status: "stale"; readonly reason: StaleReason; readonly message: string };
 
-export type StaleReason = "schema" | "table_missing" | "table_exists" | "floor" | "intent" | "snapshot";
+export type StaleReason =
+  | "schema"
+  | "table_missing"
+  | "table_exists"
+  | "floor"
+  | "intent"
+  | "snapshot"
+  /** A cursor was moved by somebody else. Planning again cannot help, only reading again. */
+  | "cursor"
+  /** A source's batch came before the one that it follows. */
+  | "sequence";
 
 export interface Head {
   /** 0 for an empty lake. */
@@ -185,10 +260,11 @@ export interface Catalog extends AsyncDisposable {
   refresh(): Promise<void>;
   head(): Promise<Head>;
   /**
-   * Number of the snapshot meant: itself, the largest with time ≤ the instant. 0 is the lake before its first commit.
-   * @throws NotFoundError `snapshot_not_found`
+   * Number of the snapshot meant: itself, the largest with time ≤ the instant, or the one with this tag. 0 is the lake before
+   * its first commit.
+   * @throws NotFoundError `snapshot_not_found`, `tag_not_found`
    */
-  resolveSnapshot(at: number | Date): Promise<number>;
+  resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number>;
   /** Oldest first, from the one after `after`; `limit` is 1000 by default. */
   snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]>;
   /** Live tables at a snapshot (default head), by name. */
@@ -203,6 +279,18 @@ export interface Catalog extends AsyncDisposable {
    */
   integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>>;
   receipt(tableId: string, batchId: string): Promise<Receipt | undefined>;
+  sourceMark(tableId: string, source: string): Promise<SourceMark | undefined>;
+  /**
+   * What changed in a table behind a position, in order, up to and with snapshot `until`. At most `limit` snapshots (1000 by
+   * default) are looked at; a page without a change is the last.
+   * @throws CatalogError `cursor_expired` if snapshots behind the position are kept no longer
+   */
+  changes(tableId: string, after: string, options?: { until?: number; limit?: number }): Promise<TableChange[]>;
+  cursors(): Promise<CursorInfo[]>;
+  /** Undefined if it was never moved, or has ended. */
+  cursor(name: string): Promise<CursorInfo | undefined>;
+  /** By name. */
+  tags(): Promise<TagInfo[]>;
   /**
    * Newest first; `before` is a snapshot, exclusive; `limit` is 1000 by default. A page never splits a snapshot, so it may
    * be longer than `limit`.

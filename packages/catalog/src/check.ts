@@ -3,9 +3,10 @@
  * the transaction that commits, and every reader of an entry may assert the same.
  */
 
-import { type Field, nameKey, type Schema } from "@eider/core";
+import { type Field, nameKey, type Schema, sameSchema } from "@eider/core";
 import { boundClass, fitsBound, leafFields } from "./bounds.js";
 import type { DataFile, Draft, Operation, StaleReason } from "./catalog.js";
+import { checkBatches, checkCursors } from "./check-batches.js";
 import { quote } from "./names.js";
 
 /** What is recorded of a batch, for ever. */
@@ -55,7 +56,24 @@ export interface CatalogState {
   batch(table: string, batch: string): BatchRecord | undefined;
   /** Whether the key was ever committed. */
   keyUsed(key: string): boolean;
+  /** How far a source of the table has been taken. */
+  mark(table: string, source: string): MarkState | undefined;
+  /** Of the cursor that was moved, and has not ended. */
+  cursor(name: string): string | undefined;
   totals(table: string): Totals;
+  /** The table as it was at a snapshot; undefined if it was not there. */
+  past(table: string, snapshot: number): PastTable | undefined;
+}
+
+/** How far a source has been taken, in decimal digits, and its last batch. */
+export interface MarkState {
+  readonly last: string;
+  readonly batch: string;
+}
+
+export interface PastTable {
+  readonly schemaVersion: number;
+  readonly totals: Totals;
 }
 
 /**
@@ -73,54 +91,17 @@ export type Verdict =
   | { readonly status: "invalid"; readonly code: string; readonly subject: string; readonly message: string };
 
 type Append = Extract<Operation, { op: "append" }>;
+type Rollback = Extract<Operation, { op: "rollback" }>;
+type Tag = Extract<Operation, { op: "tag" }>;
 type SchemaChange = Extract<Operation, { op: "schema" }>;
 
 /** Judges a draft, in the order of the protocol: batches first, so that a retry is answered whatever else has changed. */
 export function check(state: CatalogState, draft: Pick<Draft, "operations" | "expectSnapshot">): Verdict {
-  return checkBatches(state, draft.operations) ?? new Planning(state).check(draft) ?? { status: "apply" };
-}
-
-/** A transaction retried: all its batches are duplicates of one snapshot, or all are new; else it is a conflict. */
-function checkBatches(state: CatalogState, operations: readonly Operation[]): Verdict | undefined {
-  const appends = operations.filter((operation) => operation.op === "append");
-  const known: { append: Append; record: BatchRecord }[] = [];
-  for (const append of appends) {
-    const record = state.batch(append.table, append.batch);
-    if (record === undefined) continue;
-    if (record.hash !== append.hash) {
-      const name = quote(state.table(append.table)?.name ?? append.table);
-      return {
-        status: "conflict",
-        code: "batch_conflict",
-        batch: append.batch,
-        message:
-          `the batch ${quote(append.batch)} of table ${name} was committed in snapshot ${record.snapshot} with other content ` +
-          `(${shortHash(record.hash)}, now ${shortHash(append.hash)}): choose another batch id`,
-      };
-    }
-    known.push({ append, record });
-  }
-  const first = known[0];
-  if (first === undefined) return undefined;
-  const other = known.find(({ record }) => record.snapshot !== first.record.snapshot);
-  if (known.length === appends.length && other === undefined) {
-    return { status: "duplicate" };
-  }
-  return {
-    status: "conflict",
-    code: "transaction_conflict",
-    batch: first.append.batch,
-    message:
-      `the batch ${quote(first.append.batch)} was committed in snapshot ${first.record.snapshot}, ` +
-      `${other ? `${quote(other.append.batch)} in snapshot ${other.record.snapshot}` : "other batches of this transaction were not"}: ` +
-      "a transaction commits all its batches or none; choose other batch ids",
-  };
-}
-
-/** `bytes:12345678…`: enough of a hash to tell two apart. */
-function shortHash(hash: string): string {
-  const digits = hash.indexOf(":") + 9;
-  return hash.length > digits ? `${hash.slice(0, digits)}…` : hash;
+  return (
+    checkBatches(state, draft.operations) ??
+    checkCursors(state, draft.operations) ??
+    new Planning(state).check(draft) ?? { status: "apply" }
+  );
 }
 
 /** The state with the draft's own operations so far on top: a batch may fill a table that the same draft creates. */
@@ -128,6 +109,7 @@ class Planning {
   readonly #state: CatalogState;
   readonly #tables = new Map<string, TableState>();
   readonly #leaves = new Map<string, Map<number, Field>>();
+  readonly #schemas = new Map<string, Schema>();
   readonly #names = new Map<string, string | undefined>();
   readonly #folders = new Set<string>();
   readonly #keys = new Set<string>();
@@ -163,6 +145,12 @@ class Planning {
         return this.#append(operation);
       case "drop":
         return this.#drop(operation.table);
+      case "rollback":
+        return this.#rollback(operation);
+      case "cursor":
+        return undefined; // looked at before all others
+      case "tag":
+        return this.#tag(operation);
       case "floor":
         return this.#raise(operation.floor);
     }
@@ -189,7 +177,7 @@ class Planning {
       lastFieldId: change.lastFieldId,
       live: true,
     });
-    this.#leaves.set(versionKey(change.table, 1), leafFields(change.schema));
+    this.#schemas.set(versionKey(change.table, 1), change.schema);
     this.#names.set(key, change.table);
     this.#folders.add(folderKey);
     return undefined;
@@ -213,7 +201,7 @@ class Planning {
       );
     }
     this.#tables.set(change.table, { ...table, schemaVersion: change.version, lastFieldId: change.lastFieldId });
-    this.#leaves.set(versionKey(change.table, change.version), leafFields(change.schema));
+    this.#schemas.set(versionKey(change.table, change.version), change.schema);
     return undefined;
   }
 
@@ -222,6 +210,29 @@ class Planning {
     if (!table) return this.#missing(id);
     this.#tables.set(id, { ...table, live: false });
     this.#names.set(nameKey(table.name), undefined);
+    return undefined;
+  }
+
+  /** To where the table was, with the schema that it had there: the draft's own schema operation has brought that back. */
+  #rollback({ table: id, to }: Rollback): Verdict | undefined {
+    const table = this.#live(id);
+    if (!table) return this.#missing(id);
+    const past = this.#state.past(id, to);
+    if (!past) {
+      return invalid("bad_rollback", table.name, `there was no table ${quote(table.name)} at snapshot ${to}`);
+    }
+    const [then, now] = [this.#state.schema(id, past.schemaVersion), this.#schema(id, table.schemaVersion)];
+    if (!then || !now || !sameSchema(then, now)) {
+      return stale("schema", `the table ${quote(table.name)} has another schema than at snapshot ${to}`);
+    }
+    return undefined;
+  }
+
+  #tag({ name, snapshot }: Tag): Verdict | undefined {
+    const { n } = this.#state.head();
+    if (snapshot !== undefined && (snapshot < 1 || snapshot > n)) {
+      return invalid("bad_tag", name, `there is no snapshot ${snapshot} to tag: the lake has snapshots 1 to ${n}`);
+    }
     return undefined;
   }
 
@@ -303,10 +314,14 @@ class Planning {
     const key = versionKey(table, version);
     const known = this.#leaves.get(key);
     if (known) return known;
-    const schema = this.#state.schema(table, version);
+    const schema = this.#schema(table, version);
     const leaves = schema && leafFields(schema);
     if (leaves) this.#leaves.set(key, leaves);
     return leaves;
+  }
+
+  #schema(table: string, version: number): Schema | undefined {
+    return this.#schemas.get(versionKey(table, version)) ?? this.#state.schema(table, version);
   }
 }
 

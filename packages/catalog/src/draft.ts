@@ -1,12 +1,22 @@
 /** What a draft must be in itself, whatever the state of the lake. */
 
 import { InvalidInputError, lastFieldId } from "@eider/core";
-import type { DataFile, Draft, Operation } from "./catalog.js";
-import { checkBatchId, isUnicode, parseTableName, quote } from "./names.js";
+import type { DataFile, Draft, Operation, SourceRange } from "./catalog.js";
+import {
+  checkBatchId,
+  checkLabel,
+  checkTagName,
+  isSequence,
+  isUnicode,
+  parseTableName,
+  quote,
+  rangeBatchId,
+} from "./names.js";
+import { parsePosition } from "./position.js";
 
 /**
  * Checks names, numbers and form, before a transaction begins.
- * @throws InvalidInputError `bad_name`, `bad_batch_id`, `duplicate_batch`, `bad_draft`
+ * @throws InvalidInputError `bad_name`, `bad_batch_id`, `bad_position`, `duplicate_batch`, `bad_draft`
  */
 export function checkDraft(draft: Draft): void {
   if (draft.operations.length === 0) bad("a draft needs at least one operation");
@@ -44,6 +54,7 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
         );
       }
       batches.add(key);
+      if (operation.range) checkRange(operation.batch, operation.range);
       checkText(operation.hash, "content hash");
       checkCount(operation.rows, "rows");
       checkCount(operation.schemaVersion, "schema version");
@@ -53,9 +64,28 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
     }
     case "drop":
       return;
+    case "rollback":
+      checkCount(operation.to, "snapshot to roll back to");
+      return;
+    case "cursor":
+      checkLabel(operation.name, "cursor");
+      parsePosition(operation.from);
+      if (operation.to !== undefined) parsePosition(operation.to);
+      return;
+    case "tag":
+      checkTagName(operation.name);
+      if (operation.snapshot !== undefined) checkCount(operation.snapshot, "snapshot of a tag");
+      return;
     case "floor":
       checkCount(operation.floor, "floor");
   }
+}
+
+function checkRange(batch: string, range: SourceRange): void {
+  checkLabel(range.source, "source");
+  if (!isSequence(range.first) || !isSequence(range.last)) bad("a sequence number is not one from 0 to 2^63 − 1");
+  if (BigInt(range.first) > BigInt(range.last)) bad(`the range of ${quote(batch)} ends before it begins`);
+  if (batch !== rangeBatchId(range)) bad(`the batch ${quote(batch)} is called otherwise than its range`);
 }
 
 function checkFile(file: DataFile): void {

@@ -18,8 +18,10 @@ import {
   type Reject,
   type Schema,
 } from "@eider/core";
-import type { DataFile, Operation } from "./catalog.js";
+import type { DataFile, Operation, SourceRange } from "./catalog.js";
 import { JsonReader } from "./json-reader.js";
+import { isSequence } from "./names.js";
+import { readPosition } from "./position.js";
 
 /** Format that is written. */
 const FORMAT = 1;
@@ -207,6 +209,7 @@ function readOperation(json: JsonReader): Operation {
         op,
         table: table(),
         batch: json.get("batch").text(),
+        ...readRange(json.optional("range")),
         hash: json.get("hash").text(),
         rows: json.get("rows").count(),
         schemaVersion: json.get("schemaVersion").count(1),
@@ -215,11 +218,39 @@ function readOperation(json: JsonReader): Operation {
       };
     case "drop":
       return { op, table: table() };
+    case "rollback":
+      return { op, table: table(), to: json.get("to").count(1) };
+    case "cursor": {
+      const to = json.optional("to");
+      return {
+        op,
+        name: json.get("name").text(),
+        from: position(json.get("from")),
+        ...(to && { to: position(to) }),
+      };
+    }
+    case "tag": {
+      const snapshot = json.optional("snapshot");
+      return { op, name: json.get("name").text(), ...(snapshot && { snapshot: snapshot.count(1) }) };
+    }
     case "floor":
       return { op, floor: json.get("floor").count() };
     default:
       return json.get("op").fail("is not an operation this version knows");
   }
+}
+
+function position(json: JsonReader): string {
+  const text = json.text();
+  return readPosition(text) ? text : json.fail("is not a position");
+}
+
+function readRange(json: JsonReader | undefined): { range?: SourceRange } {
+  if (!json) return {};
+  const digits = (end: JsonReader): string =>
+    isSequence(end.text()) ? end.text() : end.fail("is not a sequence number");
+  const range = { source: json.get("source").text(), first: digits(json.get("first")), last: digits(json.get("last")) };
+  return { range };
 }
 
 function readFile(json: JsonReader): DataFile {

@@ -10,7 +10,16 @@ export {
   predicateKey,
   saysNothing,
 } from "./file-predicate.js";
-export { checkBatchId, parseTableName, type TableName } from "./names.js";
+export {
+  checkBatchId,
+  checkLabel,
+  checkTagName,
+  isSequence,
+  parseTableName,
+  rangeBatchId,
+  type TableName,
+} from "./names.js";
+export { parsePosition, START } from "./position.js";
 export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 export { realTimer, type Timer } from "./timer.js";

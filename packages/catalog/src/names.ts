@@ -1,6 +1,7 @@
 /** Rules for the names users choose. The same rules hold wherever a name comes in. */
 
 import { InvalidInputError } from "@eider/core";
+import type { SourceRange } from "./catalog.js";
 
 /** Bytes of UTF-8. */
 const MAX_NAME_BYTES = 255;
@@ -63,6 +64,42 @@ export function checkBatchId(batchId: string): void {
   if (typeof batchId !== "string" || batchId === "") fail("must be a text of at least one character");
   if (!isUnicode(batchId)) fail("is not valid Unicode");
   if (Buffer.byteLength(batchId) > MAX_BATCH_ID_BYTES) fail(`is longer than ${MAX_BATCH_ID_BYTES} bytes`);
+}
+
+/**
+ * A tag's name never looks like the number of a snapshot or an instant, both of which begin with a digit.
+ * @throws InvalidInputError `bad_name` unless it is 1 to 255 bytes of valid Unicode without control characters
+ */
+export function checkTagName(name: string): void {
+  checkLabel(name, "tag");
+  if (/^\d/.test(name)) {
+    throw new InvalidInputError("bad_name", `the tag ${quote(name)} begins with a digit, as snapshots and times do`, {
+      subject: name,
+    });
+  }
+}
+
+/** @throws InvalidInputError `bad_name` unless it is 1 to 255 bytes of valid Unicode without control characters */
+export function checkLabel(name: string, what: "tag" | "cursor" | "source"): void {
+  const fail = (reason: string): never => {
+    throw new InvalidInputError("bad_name", `the name of a ${what} ${reason}: ${quote(name)}`, {
+      subject: String(name),
+    });
+  };
+  if (typeof name !== "string" || name === "") fail("must be a text of at least one character");
+  if (!isUnicode(name)) fail("is not valid Unicode");
+  if (CONTROL.test(name)) fail("holds a control character");
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) fail(`is longer than ${MAX_NAME_BYTES} bytes`);
+}
+
+/** Decimal digits of a number from 0 to 2^63 − 1. */
+export function isSequence(digits: string): boolean {
+  return /^(0|[1-9]\d{0,18})$/.test(digits) && BigInt(digits) < 2n ** 63n;
+}
+
+/** The batch id of a part of a source. */
+export function rangeBatchId({ source, first, last }: SourceRange): string {
+  return first === last ? `${source}#${last}` : `${source}#${first}-${last}`;
 }
 
 /** Without lone surrogates, which UTF-8 cannot hold. */

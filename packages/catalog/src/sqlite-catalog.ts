@@ -5,6 +5,7 @@ import { CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
 import type {
   Catalog,
   CommitResult,
+  CursorInfo,
   Draft,
   FilesOptions,
   Head,
@@ -15,15 +16,19 @@ import type {
   ListedReject,
   Receipt,
   SnapshotInfo,
+  SourceMark,
+  TableChange,
   TableInfo,
+  TagInfo,
 } from "./catalog.js";
 import { checkDraft } from "./draft.js";
 import { decodeEntry, type Entry, encodeEntry } from "./entry.js";
+import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "./sqlite-changes.js";
 import { assertFollows, nextEntry, receiptsOf, receiptsTo, refusal, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
-import { findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
+import { findMark, findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
 import { findTable, listTables } from "./sqlite-tables.js";
@@ -148,8 +153,9 @@ export class SqliteCatalog implements Catalog {
     });
   }
 
-  async resolveSnapshot(at: number | Date): Promise<number> {
+  async resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number> {
     if (typeof at === "number") return this.#connection.read((driver) => snapshotAt(driver, at));
+    if ("tag" in at) return this.#connection.read((driver) => taggedSnapshot(driver, at.tag));
     const time = at.getTime();
     if (Number.isNaN(time)) throw new InvalidInputError("bad_snapshot", "the instant to look at is an invalid Date");
     return this.#connection.read((driver) => snapshotAtTime(driver, time));
@@ -193,6 +199,31 @@ export class SqliteCatalog implements Catalog {
     return this.#connection.read((driver) =>
       listRejects(driver, tableId, options.batchId, options.limit ?? DEFAULT_LIMIT),
     );
+  }
+
+  async sourceMark(tableId: string, source: string): Promise<SourceMark | undefined> {
+    return this.#connection.read((driver) => findMark(driver, tableId, source));
+  }
+
+  async changes(
+    tableId: string,
+    after: string,
+    options: { until?: number; limit?: number } = {},
+  ): Promise<TableChange[]> {
+    const { until = Number.MAX_SAFE_INTEGER, limit = DEFAULT_LIMIT } = options;
+    return this.#connection.read((driver) => listChanges(driver, tableId, after, until, limit));
+  }
+
+  async cursors(): Promise<CursorInfo[]> {
+    return this.#connection.read(listCursors);
+  }
+
+  async cursor(name: string): Promise<CursorInfo | undefined> {
+    return this.#connection.read((driver) => findCursor(driver, name));
+  }
+
+  async tags(): Promise<TagInfo[]> {
+    return this.#connection.read(listTags);
   }
 
   async begin(): Promise<Intent> {

@@ -8,7 +8,7 @@ import type { Entry } from "./entry.js";
 import { quote } from "./names.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { corrupt } from "./sqlite-json.js";
-import { findReceipt } from "./sqlite-receipts.js";
+import { findMark, findReceipt } from "./sqlite-receipts.js";
 import type { SqliteState } from "./sqlite-state.js";
 
 /** Who commits, and when. */
@@ -88,10 +88,13 @@ export function assertFollows(state: SqliteState, entry: Entry, lake: string): v
   }
 }
 
-/** Of the draft's appends, in their order, once they are committed. */
+/** Of the draft's appends, in their order, once they are committed; for an earlier part of a source, that of its last. */
 export function receiptsOf(driver: SqliteDriver, draft: Pick<Draft, "operations">): Receipt[] {
   return appendsOf(draft).map(
-    ({ table, batch }) => findReceipt(driver, table, batch) ?? corrupt(`the batch ${quote(batch)} has no receipt`),
+    ({ table, batch, range }) =>
+      findReceipt(driver, table, batch) ??
+      (range && findMark(driver, table, range.source)?.receipt) ??
+      corrupt(`the batch ${quote(batch)} has no receipt`),
   );
 }
 

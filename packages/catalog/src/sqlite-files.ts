@@ -194,6 +194,47 @@ function extreme(
   return typeof bound === "bigint" ? bound : corrupt("a bound of an integer column is no integer");
 }
 
+/** The files of a table become those of an earlier snapshot again, as of snapshot `n`. */
+export function rollBackFiles(driver: SqliteDriver, table: number, n: number, to: number): void {
+  driver.run(
+    "UPDATE files SET removed_in = ? WHERE table_no = ? AND removed_in = ? AND added_in > ?",
+    n,
+    table,
+    LIVE,
+    to,
+  );
+  const gone = driver.all<{ id: number }>(
+    "SELECT id FROM files WHERE table_no = ? AND removed_in > ? AND removed_in < ? AND added_in <= ? ORDER BY id",
+    table,
+    to,
+    LIVE,
+    to,
+  );
+  for (const { id } of gone) {
+    const copy = driver.get<{ id: number }>(
+      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition)
+       SELECT table_no, key, ?, batch, rows, bytes, sha256, base, schema_version, partition FROM files WHERE id = ?
+       RETURNING id`,
+      n,
+      id,
+    )?.id;
+    if (copy === undefined) corrupt("a file was not brought back");
+    driver.run(
+      `INSERT INTO column_stats (file, field, table_no, class, min, max, value_count, null_count, has_nan, min_exact,
+         max_exact, stored_bytes)
+       SELECT ?, field, table_no, class, min, max, value_count, null_count, has_nan, min_exact, max_exact, stored_bytes
+       FROM column_stats WHERE file = ?`,
+      copy,
+      id,
+    );
+    driver.run(
+      "INSERT INTO unbounded (table_no, field, file) SELECT table_no, field, ? FROM unbounded WHERE file = ?",
+      copy,
+      id,
+    );
+  }
+}
+
 /** Those of the keys that were committed: without expiry, every snapshot can still be asked for. */
 export function referencedKeys(driver: SqliteDriver, keys: readonly string[]): Set<string> {
   return new Set(keys.filter((key) => driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined));

@@ -1,6 +1,6 @@
 /** What was committed of each batch: its receipt, and the rows that were set aside. */
 
-import type { ListedReject, Receipt } from "./catalog.js";
+import type { ListedReject, Receipt, SourceMark } from "./catalog.js";
 import type { BatchRecord } from "./check.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { tableNumber } from "./sqlite-tables.js";
@@ -13,6 +13,16 @@ export function findReceipt(driver: SqliteDriver, tableId: string, batchId: stri
     batchId,
   );
   return row && toReceipt(row.table, batchId, row);
+}
+
+export function findMark(driver: SqliteDriver, tableId: string, source: string): SourceMark | undefined {
+  const row = driver.get<{ last: string; batch: string }>(
+    "SELECT s.last, s.batch FROM tables t JOIN sources s ON s.table_no = t.no WHERE t.id = ? AND s.source = ?",
+    tableId,
+    source,
+  );
+  const receipt = row && findReceipt(driver, tableId, row.batch);
+  return receipt && { source, last: row.last, receipt };
 }
 
 /** Newest first; the page ends with the end of a snapshot. */

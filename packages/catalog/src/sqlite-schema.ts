@@ -16,7 +16,7 @@ const count = (name: string): string => `${name} INTEGER NOT NULL CHECK (${name}
  * Step i makes version i + 1 of the file (SQLite's `user_version`) from version i. Steps are never edited once released.
  *
  * Tables have a small number here beside their id, since it is repeated in every row. A file is live from `added_in` on
- * and before `removed_in`, and no longer than its table. Bounds compare as blobs within one `class`, see `bounds.ts`;
+ * and before `removed_in`, and no longer than its table; one that a rollback brings back has another row. Bounds compare as blobs within one `class`, see `bounds.ts`;
  * `unbounded` has the files that may hold values of a column without telling between which bounds, so that a search by
  * bounds is complete with them.
  */
@@ -90,7 +90,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE files (
     id INTEGER PRIMARY KEY,
     table_no INTEGER NOT NULL REFERENCES tables,
-    key TEXT NOT NULL UNIQUE,
+    key TEXT NOT NULL,
     added_in INTEGER NOT NULL REFERENCES entries,
     ${count("removed_in")} DEFAULT ${LIVE},
     batch TEXT,
@@ -101,6 +101,7 @@ const MIGRATIONS: readonly string[] = [
     ${count("schema_version")},
     partition TEXT NOT NULL
   ) STRICT;
+  CREATE INDEX files_by_key ON files (key);
   CREATE INDEX files_by_table ON files (table_no, removed_in, added_in);
 
   CREATE TABLE column_stats (
@@ -154,6 +155,27 @@ const MIGRATIONS: readonly string[] = [
   `
   CREATE INDEX column_stats_nulls ON column_stats (table_no, field, null_count, value_count) WHERE null_count > 0;
   CREATE INDEX column_stats_nan ON column_stats (table_no, field) WHERE has_nan = 1;
+  `,
+  // Places that are kept: how far sources, consumers and people have come.
+  `
+  CREATE TABLE sources (
+    table_no INTEGER NOT NULL REFERENCES tables,
+    source TEXT NOT NULL,
+    last TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    PRIMARY KEY (table_no, source)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE cursors (
+    name TEXT PRIMARY KEY,
+    position TEXT NOT NULL,
+    ${count("moved_in")}
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tags (
+    name TEXT PRIMARY KEY,
+    ${count("snapshot")}
+  ) STRICT, WITHOUT ROWID;
   `,
 ];
 

@@ -2,6 +2,7 @@
 
 import { NotFoundError } from "@eider/core";
 import type { SnapshotInfo } from "./catalog.js";
+import { readMeta } from "./sqlite-changes.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { tableNumber } from "./sqlite-tables.js";
@@ -61,19 +62,18 @@ export function listSnapshots(driver: SqliteDriver, after: number, limit: number
             const table = operation.optional("table")?.text();
             const batchId = operation.optional("batchId")?.text();
             const rows = operation.optional("rows")?.count();
+            const to = operation.optional("to")?.count();
+            const called = operation.optional("name")?.text();
             return {
               op: operation.get("op").text(),
               ...(table !== undefined && { table: name(table) }),
               ...(batchId !== undefined && { batchId }),
               ...(rows !== undefined && { rows }),
+              ...(to !== undefined && { to }),
+              ...(called !== undefined && { name: called }),
             };
           }),
-        meta: Object.fromEntries(
-          json
-            .get("meta")
-            .entries()
-            .map(([key, value]) => [key, value.text()]),
-        ),
+        meta: readMeta(json),
       };
     });
 }

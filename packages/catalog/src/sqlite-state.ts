@@ -3,10 +3,11 @@
 import { CatalogError, type ColumnStatistics, type Field, nameKey, type Schema } from "@eider/core";
 import type { Change } from "./apply.js";
 import { boundClass, leafFields, toOrderedBytes } from "./bounds.js";
-import type { DataFile } from "./catalog.js";
-import type { BatchRecord, CatalogState, EntryHead, TableState, Totals } from "./check.js";
+import type { DataFile, SourceRange } from "./catalog.js";
+import type { BatchRecord, CatalogState, EntryHead, MarkState, PastTable, TableState, Totals } from "./check.js";
 import { type Entry, encodeEntry, readSchema, valueToJson } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
+import { rollBackFiles } from "./sqlite-files.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 
 /** Lives as long as one transaction. */
@@ -91,6 +92,16 @@ export class SqliteState implements CatalogState {
     );
   }
 
+  mark(table: string, source: string): MarkState | undefined {
+    const no = this.#number(table);
+    if (no === undefined) return undefined;
+    return this.#driver.get("SELECT last, batch FROM sources WHERE table_no = ? AND source = ?", no, source);
+  }
+
+  cursor(name: string): string | undefined {
+    return this.#driver.get<{ position: string }>("SELECT position FROM cursors WHERE name = ?", name)?.position;
+  }
+
   keyUsed(key: string): boolean {
     return this.#driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined;
   }
@@ -101,6 +112,22 @@ export class SqliteState implements CatalogState {
       this.#need(table),
     );
     return row ?? corrupt(`the table ${table} has no totals`);
+  }
+
+  past(table: string, snapshot: number): PastTable | undefined {
+    const no = this.#number(table);
+    if (no === undefined) return undefined;
+    const totals = this.#driver.get<Totals>(
+      "SELECT rows, files, bytes FROM table_totals WHERE table_no = ? AND snapshot <= ? ORDER BY snapshot DESC LIMIT 1",
+      no,
+      snapshot,
+    );
+    const schema = this.#driver.get<{ version: number }>(
+      "SELECT max(version) AS version FROM schema_versions WHERE table_no = ? AND snapshot <= ?",
+      no,
+      snapshot,
+    );
+    return totals && schema && { schemaVersion: schema.version, totals };
   }
 
   /** Writes the changes of one entry. */
@@ -140,6 +167,7 @@ export class SqliteState implements CatalogState {
           this.#driver.run("UPDATE tables SET dropped_in = ? WHERE id = ?", n, change.table);
           break;
         case "batch":
+          if (change.range) this.#moveMark(change.table, change.batch, change.range);
           this.#driver.run(
             "INSERT INTO receipts (table_no, batch, hash, rows, snapshot, time) VALUES (?, ?, ?, ?, ?, ?)",
             this.#need(change.table),
@@ -165,6 +193,29 @@ export class SqliteState implements CatalogState {
             change.reject.reason,
             change.reject.raw,
           );
+          break;
+        case "rollback":
+          rollBackFiles(this.#driver, this.#need(change.table), n, change.to);
+          break;
+        case "cursor":
+          if (change.position === undefined) this.#driver.run("DELETE FROM cursors WHERE name = ?", change.name);
+          else {
+            this.#driver.run(
+              "INSERT OR REPLACE INTO cursors (name, position, moved_in) VALUES (?, ?, ?)",
+              change.name,
+              change.position,
+              n,
+            );
+          }
+          break;
+        case "tag":
+          if (change.snapshot === undefined) this.#driver.run("DELETE FROM tags WHERE name = ?", change.name);
+          else
+            this.#driver.run(
+              "INSERT OR REPLACE INTO tags (name, snapshot) VALUES (?, ?)",
+              change.name,
+              change.snapshot,
+            );
           break;
         case "totals":
           this.#driver.run(
@@ -192,6 +243,20 @@ export class SqliteState implements CatalogState {
       entry.host,
       summarize(entry),
       encodeEntry(entry),
+    );
+  }
+
+  /** The source's last batch gives its place to this one. */
+  #moveMark(table: string, batch: string, { source, last }: SourceRange): void {
+    const no = this.#need(table);
+    const before = this.mark(table, source);
+    if (before) this.#driver.run("DELETE FROM receipts WHERE table_no = ? AND batch = ?", no, before.batch);
+    this.#driver.run(
+      "INSERT OR REPLACE INTO sources (table_no, source, last, batch) VALUES (?, ?, ?, ?)",
+      no,
+      source,
+      last,
+      batch,
     );
   }
 
@@ -273,7 +338,18 @@ function summarize(entry: Entry): string {
   const operations = entry.operations.map((operation) => {
     switch (operation.op) {
       case "append":
-        return { op: operation.op, table: operation.table, batchId: operation.batch, rows: operation.rows };
+        return {
+          op: operation.op,
+          table: operation.table,
+          batchId: operation.batch,
+          rows: operation.rows,
+          hash: operation.hash,
+        };
+      case "rollback":
+        return { op: operation.op, table: operation.table, to: operation.to };
+      case "cursor":
+      case "tag":
+        return { op: operation.op, name: operation.name };
       case "floor":
         return { op: operation.op };
       default:

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { apply } from "../src/apply.js";
 import type { Draft, Operation } from "../src/catalog.js";
 import { check, type Verdict } from "../src/check.js";
-import { append, create, dataFile, draft, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, draft, part, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
 /** A state after these entries, one per list. */
@@ -177,6 +177,68 @@ describe("check", () => {
     ],
   ])("%s: %s", (_, expected, input) => {
     expect(shortly(check(lake(), input))).toBe(expected);
+  });
+
+  const followed = (): MemoryState =>
+    stateAfter(
+      [create("t1", "Events"), append("t1", "b-1", ["k1"])], // 1
+      [part("t1", "s", 5, 7), move("c", "0", "1")], // 2
+      [evolve("t1", 2)], // 3
+      [part("t1", "s", 8, 8, { schemaVersion: 2 }), move("c", "1", "2.1"), move("d", "0", "2")], // 4
+      [create("t2", "other"), { op: "tag", name: "v", snapshot: 2 }, { op: "cursor", name: "d", from: "2" }], // 5
+    );
+  const move = (name: string, from: string, to: string): Operation => ({ op: "cursor", name, from, to });
+  const back = (table: string, to: number): Operation => ({ op: "rollback", table, to });
+  const before = (version: number): Operation => ({
+    op: "schema",
+    table: "t1",
+    version,
+    schema: SCHEMA,
+    lastFieldId: 3,
+  });
+  const next = { schemaVersion: 2 };
+
+  it.each<[string, string, Draft]>([
+    ["next part of a source", "apply", draft(part("t1", "s", 9, 12, next))],
+    ["two parts", "apply", draft(part("t1", "s", 9, 9, next), part("t1", "s", 10, 12, next))],
+    ["first part of a source", "apply", draft(part("t1", "new", 100, 120, next))],
+    ["source of another table", "apply", draft(part("t2", "s", 1))],
+    ["last part again", "duplicate", draft(part("t1", "s", 8))],
+    ["last part again, other content", "conflict batch_conflict", draft(part("t1", "s", 8, 8, { hash: "rows:x" }))],
+    ["earlier part again", "duplicate", draft(part("t1", "s", 5, 7))],
+    ["earlier part, cut otherwise", "duplicate", draft(part("t1", "s", 3, 6, { hash: "rows:x" }))],
+    ["earlier and last part again", "duplicate", draft(part("t1", "s", 5, 7), part("t1", "s", 8))],
+    ["known and new part", "conflict transaction_conflict", draft(part("t1", "s", 8), part("t1", "s", 9, 9, next))],
+    ["part that begins before the mark", "conflict sequence_overlap", draft(part("t1", "s", 8, 9, next))],
+    ["part too far", "stale sequence", draft(part("t1", "s", 10, 12, next))],
+    ["parts in the wrong order", "stale sequence", draft(part("t1", "s", 10, 10, next), part("t1", "s", 9, 9, next))],
+    ["plain batch of a part's name", "conflict batch_conflict", draft(append("t1", "s#8", [], { hash: "rows:x" }))],
+
+    ["cursor from where it is", "apply", draft(move("c", "2.1", "5"))],
+    ["new cursor", "apply", draft(move("e", "0", "5"))],
+    ["cursor that ended", "apply", draft(move("d", "0", "5"))],
+    ["cursor moved twice", "apply", draft(move("c", "2.1", "3"), move("c", "3", "5"))],
+    ["cursor from where it was", "stale cursor", draft(move("c", "1", "5"))],
+    ["new cursor that should exist", "stale cursor", draft(move("e", "1", "5"))],
+    ["cursor into the future", "invalid bad_position", draft(move("c", "2.1", "6"))],
+    // A consumer that repeats its append is answered, though its cursor has moved with it: dedupe comes first.
+    ["known batch with its cursor", "duplicate", draft(part("t1", "s", 8), move("c", "1", "2.1"))],
+    ["new batch with a cursor that moved", "stale cursor", draft(append("t1", "x", [], next), move("c", "1", "2.1"))],
+    ["cursor before the schema", "stale cursor", draft(append("t1", "x", []), move("c", "1", "2.1"))],
+
+    ["rollback with its schema", "apply", draft(before(3), back("t1", 2))],
+    ["rollback with the schema of now", "apply", draft(back("t1", 3))],
+    ["rollback without its schema", "stale schema", draft(back("t1", 2))],
+    ["rollback to before the table", "invalid bad_rollback", draft(back("t2", 4))],
+    ["rollback of no table", "stale table_missing", draft(back("t9", 4))],
+    ["rollback of a dropped table", "stale table_missing", draft({ op: "drop", table: "t2" }, back("t2", 5))],
+
+    ["tag", "apply", draft({ op: "tag", name: "w", snapshot: 5 })],
+    ["tag that moves", "apply", draft({ op: "tag", name: "v", snapshot: 5 })],
+    ["tag that ends", "apply", draft({ op: "tag", name: "v" })],
+    ["tag of the future", "invalid bad_tag", draft({ op: "tag", name: "w", snapshot: 6 })],
+  ])("followed lake, %s: %s", (_, expected, input) => {
+    expect(shortly(check(followed(), input))).toBe(expected);
   });
 
   it("says which batch, table, snapshot and hashes conflict", () => {

@@ -2,6 +2,7 @@
 
 import type { ColumnStatistics, Schema } from "@eider/core";
 import type { DataFile, Draft, Operation } from "../src/catalog.js";
+import { rangeBatchId } from "../src/names.js";
 
 export const SCHEMA: Schema = {
   fields: [
@@ -69,4 +70,10 @@ export function append(table: string, batch: string, keys: readonly string[], mo
 
 export function draft(...operations: Operation[]): Draft {
   return { operations };
+}
+
+/** Part `first` to `last` of a source, without rows. */
+export function part(table: string, source: string, first: number, last = first, more: Partial<Append> = {}): Append {
+  const range = { source, first: String(first), last: String(last) };
+  return append(table, rangeBatchId(range), [], { range, ...more });
 }

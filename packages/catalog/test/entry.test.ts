@@ -2,7 +2,7 @@ import { CatalogError, CorruptionError } from "@eider/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeEntry, type Entry, encodeEntry } from "../src/entry.js";
-import { append, create, dataFile, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, part, SCHEMA, statistics } from "./fixtures.js";
 
 const ENTRY: Entry = {
   lake: "lake",
@@ -56,6 +56,12 @@ const ENTRY: Entry = {
     }),
     { op: "drop", table: "t2" },
     { op: "floor", floor: 3 },
+    part("t1", "kafka", 100, 141),
+    { op: "rollback", table: "t1", to: 2 },
+    { op: "cursor", name: "c", from: "0", to: "6.2" },
+    { op: "cursor", name: "d", from: "5" },
+    { op: "tag", name: "v1", snapshot: 6 },
+    { op: "tag", name: "v0" },
   ],
 };
 
@@ -115,6 +121,8 @@ describe("entries", () => {
     ["a number for a text", frame(headerOf(ENTRY).replace('"prev":"six"', '"prev":6'))],
     ["an untagged bound", frame(headerOf(ENTRY).replace("i-9223372036854775808", "-9223372036854775808"))],
     ["a bound that is no integer", frame(headerOf(ENTRY).replace("i-9223372036854775808", "i1.5"))],
+    ["a position that is none", frame(headerOf(ENTRY).replace('"to":"6.2"', '"to":"6.0"'))],
+    ["a sequence beyond 2^63", frame(headerOf(ENTRY).replace('"last":"141"', '"last":"9223372036854775808"'))],
     ["odd hex", frame(headerOf(ENTRY).replace("x00ff", "x00f"))],
     ["an endless type", frame(headerOf(ENTRY).replace('{"kind":"uuid"}', nested(5000)))],
   ])("with %s are corrupt", (_, bytes) => {

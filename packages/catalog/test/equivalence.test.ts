@@ -9,7 +9,7 @@ import { check } from "../src/check.js";
 import { decodeEntry } from "../src/entry.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
 import { openSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
-import { append, create, dataFile, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, part, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
 const BATCHES = ["b1", "b2", "b3", "b4", "__proto__", "é", "a\0b", "😀"];
@@ -51,6 +51,29 @@ const operation = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), table }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("floor" as const), floor: fc.nat(8) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("part" as const),
+      table,
+      ahead: fc.constantFrom(1, 1, 1, 0, -1, 2),
+      length: fc.constantFrom(1, 1, 2),
+      hash,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("rollback" as const), table, back: fc.nat(4) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("cursor" as const),
+      from: fc.constantFrom(undefined, undefined, undefined, "7"),
+      back: fc.constantFrom(0, 1, 2, -1, undefined),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("tag" as const), back: fc.constantFrom(0, 1, -1, undefined) }),
+  },
 );
 type PlannedOperation = typeof operation extends fc.Arbitrary<infer O> ? O : never;
 
@@ -125,6 +148,27 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
       return { op: "drop", table: planned.table };
     case "floor":
       return { op: "floor", floor: planned.floor };
+    case "part": {
+      const { table: id, ahead, length, hash: content } = planned;
+      const first = Math.max(0, Number(model.mark(id, "s")?.last ?? 0) + ahead);
+      const schemaVersion = model.table(id)?.schemaVersion ?? 1;
+      return part(id, "s", first, first + length - 1, { hash: content, schemaVersion });
+    }
+    case "rollback":
+      return { op: "rollback", table: planned.table, to: Math.max(1, model.head().n - planned.back) };
+    case "cursor": {
+      const to = planned.back === undefined ? undefined : String(Math.max(0, model.head().n - planned.back));
+      return {
+        op: "cursor",
+        name: "c",
+        from: planned.from ?? model.cursor("c") ?? "0",
+        ...(to !== undefined && { to }),
+      };
+    }
+    case "tag": {
+      const snapshot = planned.back === undefined ? undefined : Math.max(1, model.head().n - planned.back);
+      return { op: "tag", name: "v", ...(snapshot !== undefined && { snapshot }) };
+    }
   }
 }
 
@@ -226,7 +270,11 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
         for (const { batches } of expected) batches.sort((a, b) => (a.batchId < b.batchId ? -1 : 1));
         expect(await tablesAt(catalog, at)).toEqual(expected);
       }
+      expect((await catalog.cursors()).map(({ name, position }) => [name, position])).toEqual([...model.cursors]);
+      expect((await catalog.tags()).map((tag) => [tag.name, tag.snapshot])).toEqual([...model.tags]);
       for (const id of model.tableIds()) {
+        const mark = model.mark(id, "s");
+        expect((await catalog.sourceMark(id, "s"))?.last).toBe(mark?.last);
         for (const batchId of BATCHES) {
           const record = model.batch(id, batchId);
           const receipt: Receipt | undefined = record && {
@@ -265,6 +313,12 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
     "stale snapshot",
     "invalid bad_file",
     "invalid bad_floor",
+    "stale cursor",
+    "stale sequence",
+    "conflict sequence_overlap",
+    "invalid bad_position",
+    "invalid bad_rollback",
+    "invalid bad_tag",
   ]) {
     expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(0);
   }

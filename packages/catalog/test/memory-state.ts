@@ -3,7 +3,7 @@
 import { nameKey, type Schema } from "@eider/core";
 import type { Change } from "../src/apply.js";
 import type { DataFile } from "../src/catalog.js";
-import type { BatchRecord, CatalogState, EntryHead, TableState, Totals } from "../src/check.js";
+import type { BatchRecord, CatalogState, EntryHead, MarkState, PastTable, TableState, Totals } from "../src/check.js";
 
 interface Table {
   readonly id: string;
@@ -15,12 +15,15 @@ interface Table {
   readonly versions: { snapshot: number; schema: Schema; lastFieldId: number }[];
   readonly totals: { snapshot: number; totals: Totals }[];
   readonly batches: Map<string, BatchRecord>;
-  readonly files: { addedIn: number; batch: string; file: DataFile }[];
+  readonly marks: Map<string, MarkState>;
+  readonly files: { addedIn: number; removedIn: number; batch: string; file: DataFile }[];
 }
 
 export class MemoryState implements CatalogState {
   #head: EntryHead = { n: 0, id: "", time: 0, floor: 0 };
   readonly #tables = new Map<string, Table>();
+  readonly cursors = new Map<string, string>();
+  readonly tags = new Map<string, number>();
 
   head(): EntryHead {
     return this.#head;
@@ -55,12 +58,26 @@ export class MemoryState implements CatalogState {
     return this.#tables.get(table)?.batches.get(batch);
   }
 
+  mark(table: string, source: string): MarkState | undefined {
+    return this.#tables.get(table)?.marks.get(source);
+  }
+
+  cursor(name: string): string | undefined {
+    return this.cursors.get(name);
+  }
+
   keyUsed(key: string): boolean {
     return [...this.#tables.values()].some((t) => t.files.some(({ file }) => file.key === key));
   }
 
   totals(table: string): Totals {
     return this.#tables.get(table)!.totals.at(-1)!.totals;
+  }
+
+  past(id: string, at: number): PastTable | undefined {
+    const table = this.#tables.get(id);
+    const totals = table?.totals.findLast(({ snapshot }) => snapshot <= at);
+    return totals && { schemaVersion: table!.versions.filter((v) => v.snapshot <= at).length, totals: totals.totals };
   }
 
   apply(changes: readonly Change[]): void {
@@ -77,7 +94,7 @@ export class MemoryState implements CatalogState {
       }
       case "create": {
         const { table: id, name, folder, partitionBy } = change;
-        const empty = { versions: [], totals: [], batches: new Map(), files: [] };
+        const empty = { versions: [], totals: [], batches: new Map(), marks: new Map(), files: [] };
         this.#tables.set(id, { id, name, folder, partitionBy, createdIn: snapshot, droppedIn: Infinity, ...empty });
         return;
       }
@@ -88,12 +105,37 @@ export class MemoryState implements CatalogState {
         this.#tables.get(change.table)!.droppedIn = snapshot;
         return;
       case "batch": {
-        const { hash, rows, time } = change;
-        this.#tables.get(change.table)!.batches.set(change.batch, { hash, rows, time, snapshot });
+        const { hash, rows, time, range } = change;
+        const { batches, marks } = this.#tables.get(change.table)!;
+        if (range) {
+          batches.delete(marks.get(range.source)?.batch ?? "");
+          marks.set(range.source, { last: range.last, batch: change.batch });
+        }
+        batches.set(change.batch, { hash, rows, time, snapshot });
         return;
       }
       case "file":
-        this.#tables.get(change.table)!.files.push({ addedIn: snapshot, batch: change.batch, file: change.file });
+        this.#tables
+          .get(change.table)!
+          .files.push({ addedIn: snapshot, removedIn: Infinity, batch: change.batch, file: change.file });
+        return;
+      case "rollback": {
+        const { files } = this.#tables.get(change.table)!;
+        const then = files.filter((f) => f.addedIn <= change.to && f.removedIn > change.to);
+        const now = files.filter((f) => f.removedIn === Infinity);
+        for (const file of now) if (!then.includes(file)) file.removedIn = snapshot;
+        for (const { batch, file } of then.filter((f) => !now.includes(f))) {
+          files.push({ addedIn: snapshot, removedIn: Infinity, batch, file });
+        }
+        return;
+      }
+      case "cursor":
+        if (change.position === undefined) this.cursors.delete(change.name);
+        else this.cursors.set(change.name, change.position);
+        return;
+      case "tag":
+        if (change.snapshot === undefined) this.tags.delete(change.name);
+        else this.tags.set(change.name, change.snapshot);
         return;
       case "reject":
         return;
@@ -110,7 +152,7 @@ export class MemoryState implements CatalogState {
       .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
       .map((t) => {
         const versions = t.versions.filter(({ snapshot }) => snapshot <= at);
-        const files = t.files.filter(({ addedIn }) => addedIn <= at);
+        const files = t.files.filter(({ addedIn, removedIn }) => addedIn <= at && removedIn > at);
         const sum = (of: (file: DataFile) => number): number => files.reduce((n, { file }) => n + of(file), 0);
         return {
           id: t.id,

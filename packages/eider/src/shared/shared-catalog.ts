@@ -7,6 +7,7 @@
 import type {
   Catalog,
   CommitResult,
+  CursorInfo,
   Draft,
   FilesOptions,
   Head,
@@ -17,8 +18,11 @@ import type {
   ListedReject,
   Receipt,
   SnapshotInfo,
+  SourceMark,
   SqliteCatalog,
+  TableChange,
   TableInfo,
+  TagInfo,
   Timer,
 } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
@@ -100,7 +104,7 @@ export class SharedCatalog implements Catalog {
     return this.#nextRefresh;
   }
 
-  async resolveSnapshot(at: number | Date): Promise<number> {
+  async resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number> {
     if (typeof at !== "number" || at > (await this.#index.head()).snapshot) await this.refresh();
     return this.#index.resolveSnapshot(at);
   }
@@ -163,6 +167,26 @@ export class SharedCatalog implements Catalog {
 
   rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]> {
     return this.#index.rejects(tableId, options);
+  }
+
+  sourceMark(tableId: string, source: string): Promise<SourceMark | undefined> {
+    return this.#index.sourceMark(tableId, source);
+  }
+
+  changes(tableId: string, after: string, options?: { until?: number; limit?: number }): Promise<TableChange[]> {
+    return this.#index.changes(tableId, after, options);
+  }
+
+  cursors(): Promise<CursorInfo[]> {
+    return this.#index.cursors();
+  }
+
+  cursor(name: string): Promise<CursorInfo | undefined> {
+    return this.#index.cursor(name);
+  }
+
+  tags(): Promise<TagInfo[]> {
+    return this.#index.tags();
   }
 
   folderUsed(folder: string): Promise<boolean> {
