@@ -23,8 +23,9 @@ import type {
 } from "./catalog.js";
 import { checkDraft } from "./draft.js";
 import { decodeEntry, type Entry, encodeEntry } from "./entry.js";
+import { COMMIT_TRIES, LocalCommits } from "./local-commits.js";
 import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "./sqlite-changes.js";
-import { assertFollows, nextEntry, receiptsOf, receiptsTo, refusal, writeEntry } from "./sqlite-commit.js";
+import { assertFollows, nextEntry, receiptsTo, refusal, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
@@ -71,8 +72,6 @@ export interface Proposal {
   readonly receipts: readonly Receipt[];
 }
 
-/** Tries of one entry whose COMMIT fails before `commit_unknown`. */
-const COMMIT_TRIES = 4;
 const DEFAULT_LIMIT = 1000;
 
 /**
@@ -89,11 +88,12 @@ export class SqliteCatalog implements Catalog {
   readonly #newId: () => string;
   readonly #writer: string;
   readonly #host: string = hostname();
+  readonly #commits: LocalCommits;
 
   private constructor(
     connection: SqliteConnection,
     ids: { lakeId: string; catalogId: string },
-    options: { kind: "local" | "shared"; readonly: boolean; clock: () => number; newId: () => string },
+    options: { kind: "local" | "shared"; readonly: boolean; clock: () => number; newId: () => string; timer: Timer },
   ) {
     this.kind = options.kind;
     this.#connection = connection;
@@ -103,6 +103,12 @@ export class SqliteCatalog implements Catalog {
     this.#clock = options.clock;
     this.#newId = options.newId;
     this.#writer = options.newId();
+    this.#commits = new LocalCommits({
+      lakeId: ids.lakeId,
+      write: (body) => this.#write(body),
+      author: (id) => this.#author(id, this.#clock()),
+      turn: () => options.timer.turn(),
+    });
   }
 
   /**
@@ -113,7 +119,7 @@ export class SqliteCatalog implements Catalog {
    * @throws CorruptionError `catalog_corrupt`
    */
   static async open(options: SqliteCatalogOptions): Promise<SqliteCatalog> {
-    const { path, mode = "create", kind = "local", random = randomBytes } = options;
+    const { path, mode = "create", kind = "local", random = randomBytes, timer = realTimer } = options;
     const clock = (): number => Math.trunc((options.clock ?? Date.now)());
     const newId = (): string => Buffer.from(random(16)).toString("hex");
     const connection = await SqliteConnection.open({
@@ -121,7 +127,7 @@ export class SqliteCatalog implements Catalog {
       mode,
       busyTimeoutMs: options.busyTimeoutMs ?? 30_000,
       openDriver: options.driver ?? openSqlite,
-      timer: options.timer ?? realTimer,
+      timer,
       random,
       identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: kind, created: clock() }),
     });
@@ -139,7 +145,7 @@ export class SqliteCatalog implements Catalog {
           { subject: path },
         );
       }
-      return new SqliteCatalog(connection, ids, { kind, readonly: mode === "read", clock, newId });
+      return new SqliteCatalog(connection, ids, { kind, readonly: mode === "read", clock, newId, timer });
     } catch (error) {
       await connection.close();
       throw error;
@@ -266,35 +272,7 @@ export class SqliteCatalog implements Catalog {
 
   async commit(draft: Draft): Promise<CommitResult> {
     checkDraft(draft);
-    const id = this.#newId();
-    let failure: unknown;
-    for (let tries = 0; tries < COMMIT_TRIES; tries++) {
-      try {
-        // A COMMIT that failed may have taken effect. If it has not, it still might when the log is recovered after a
-        // crash, until the same place in the log is written again: so the same entry is tried again, under the same id.
-        return await this.#write((driver) => {
-          const settled = tries > 0 ? findEntry(driver, id) : undefined;
-          return settled === undefined
-            ? this.#commit(driver, draft, id)
-            : { status: "committed", snapshot: settled, receipts: receiptsOf(driver, draft) };
-        });
-      } catch (error) {
-        if (error instanceof CommitUnknown) {
-          failure = error.cause;
-          continue;
-        }
-        // A verdict is an answer, whatever was unknown before: somebody else has entry n, so ours is not.
-        if (tries === 0 || !(error instanceof CatalogError)) throw error;
-        failure = error;
-        break;
-      }
-    }
-    throw new CatalogError(
-      "commit_unknown",
-      "the disk failed while committing, and whether it took effect cannot be told: append again with the same batch id, " +
-        "which settles it",
-      { cause: failure, retryable: true },
-    );
+    return this.#commits.commit(draft, this.#newId());
   }
 
   /** A local catalog is all there is. */
@@ -313,7 +291,8 @@ export class SqliteCatalog implements Catalog {
       const state = new SqliteState(driver);
       state.checkMode(this.lakeId, "shared");
       const refused = refusal(driver, state, draft);
-      if (refused) return refused;
+      if (refused && "failure" in refused) throw refused.failure;
+      if (refused) return refused.answer;
       const entry = nextEntry(state, draft, this.#author(id, Math.trunc(now)));
       return { status: "entry", n: entry.n, id, bytes: encodeEntry(entry), receipts: receiptsTo(state, entry) };
     });
@@ -345,6 +324,7 @@ export class SqliteCatalog implements Catalog {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#commits.idle();
     await this.#connection.close();
   }
 
@@ -367,20 +347,6 @@ export class SqliteCatalog implements Catalog {
     return this.#connection.write(body, durable);
   }
 
-  /** The commit point is the end of the transaction that this runs in. */
-  #commit(driver: SqliteDriver, draft: Draft, id: string): CommitResult {
-    const state = new SqliteState(driver);
-    state.checkMode(this.lakeId, "local");
-    const refused = refusal(driver, state, draft);
-    if (refused) return refused;
-    if (draft.intent !== undefined && driver.run("DELETE FROM intents WHERE id = ?", draft.intent) === 0) {
-      return { status: "stale", reason: "intent", message: "the staging intent was ended: stage the files again" };
-    }
-    const entry = nextEntry(state, draft, this.#author(id, this.#clock()));
-    writeEntry(driver, state, entry);
-    return { status: "committed", snapshot: entry.n, receipts: receiptsOf(driver, draft) };
-  }
-
   #takeOver(driver: SqliteDriver, entry: Entry): void {
     const state = new SqliteState(driver);
     state.checkMode(this.lakeId, "shared");
@@ -393,11 +359,6 @@ export class SqliteCatalog implements Catalog {
   #author(id: string, now: number) {
     return { lake: this.lakeId, id, writer: this.#writer, host: this.#host, now };
   }
-}
-
-/** The number of the entry with this id, if it was committed. */
-function findEntry(driver: SqliteDriver, id: string): number | undefined {
-  return driver.get<{ n: number }>("SELECT n FROM entries WHERE id = ?", id)?.n;
 }
 
 function entryId(driver: SqliteDriver, n: number): string | undefined {

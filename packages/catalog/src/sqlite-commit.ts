@@ -21,25 +21,22 @@ export interface Author {
   readonly now: number;
 }
 
-/**
- * Why a draft is not to become the next entry; undefined if it may.
- * @throws BatchConflictError, InvalidInputError
- */
-export function refusal(
-  driver: SqliteDriver,
-  state: SqliteState,
-  draft: Draft,
-): Exclude<CommitResult, { status: "committed" }> | undefined {
+export type Refusal =
+  | { readonly answer: Exclude<CommitResult, { status: "committed" }> }
+  | { readonly failure: BatchConflictError | InvalidInputError };
+
+/** Why a draft is not to become the next entry; undefined if it may. */
+export function refusal(driver: SqliteDriver, state: SqliteState, draft: Draft): Refusal | undefined {
   const verdict = check(state, draft);
   switch (verdict.status) {
     case "duplicate":
-      return { status: "duplicate", receipts: receiptsOf(driver, draft) };
+      return { answer: { status: "duplicate", receipts: receiptsOf(driver, draft) } };
     case "conflict":
-      throw new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch });
+      return { failure: new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch }) };
     case "invalid":
-      throw new InvalidInputError(verdict.code, verdict.message, { subject: verdict.subject });
+      return { failure: new InvalidInputError(verdict.code, verdict.message, { subject: verdict.subject }) };
     case "stale":
-      return verdict;
+      return { answer: verdict };
     case "apply":
       return undefined;
   }

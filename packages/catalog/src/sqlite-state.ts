@@ -10,10 +10,13 @@ import type { SqliteDriver } from "./sqlite-driver.js";
 import { rollBackFiles } from "./sqlite-files.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 
-/** Lives as long as one transaction. */
+/** Lives as long as one transaction, whose changes are made by it alone: so it may remember what it has read. */
 export class SqliteState implements CatalogState {
   readonly #driver: SqliteDriver;
   readonly #numbers = new Map<string, number>();
+  readonly #tables = new Map<string, TableState | undefined>();
+  readonly #totals = new Map<string, Totals>();
+  #head: EntryHead | undefined;
   /** The last one asked for: the files of a batch share their schema. */
   #leaves: { readonly of: string; readonly fields: Map<number, Field> } | undefined;
 
@@ -22,8 +25,13 @@ export class SqliteState implements CatalogState {
   }
 
   head(): EntryHead {
-    const row = this.#driver.get<EntryHead>("SELECT n, id, time, floor FROM entries ORDER BY n DESC LIMIT 1");
-    return row ?? { n: 0, id: "", time: 0, floor: 0 };
+    this.#head ??= this.#driver.get<EntryHead>("SELECT n, id, time, floor FROM entries ORDER BY n DESC LIMIT 1") ?? {
+      n: 0,
+      id: "",
+      time: 0,
+      floor: 0,
+    };
+    return this.#head;
   }
 
   /** Of which lake, and in which mode, the catalog is: each mode has its own way to commit. */
@@ -38,6 +46,11 @@ export class SqliteState implements CatalogState {
   }
 
   table(id: string): TableState | undefined {
+    if (!this.#tables.has(id)) this.#tables.set(id, this.#readTable(id));
+    return this.#tables.get(id);
+  }
+
+  #readTable(id: string): TableState | undefined {
     const row = this.#driver.get<{
       no: number;
       name: string;
@@ -107,6 +120,8 @@ export class SqliteState implements CatalogState {
   }
 
   totals(table: string): Totals {
+    const known = this.#totals.get(table);
+    if (known) return known;
     const row = this.#driver.get<Totals>(
       "SELECT rows, files, bytes FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1",
       this.#need(table),
@@ -140,6 +155,7 @@ export class SqliteState implements CatalogState {
           this.#insertEntry(change.entry);
           break;
         case "create":
+          this.#tables.delete(change.table);
           this.#driver.run(
             `INSERT INTO tables (id, name, name_key, folder, folder_key, partition_by, order_by, created_in)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -154,6 +170,7 @@ export class SqliteState implements CatalogState {
           );
           break;
         case "version":
+          this.#tables.delete(change.table);
           this.#driver.run(
             "INSERT INTO schema_versions (table_no, version, snapshot, last_field_id, schema) VALUES (?, ?, ?, ?, ?)",
             this.#need(change.table),
@@ -164,6 +181,7 @@ export class SqliteState implements CatalogState {
           );
           break;
         case "drop":
+          this.#tables.delete(change.table);
           this.#driver.run("UPDATE tables SET dropped_in = ? WHERE id = ?", n, change.table);
           break;
         case "batch":
@@ -218,6 +236,7 @@ export class SqliteState implements CatalogState {
             );
           break;
         case "totals":
+          this.#totals.set(change.table, change.totals);
           this.#driver.run(
             "INSERT INTO table_totals (table_no, snapshot, rows, files, bytes) VALUES (?, ?, ?, ?, ?)",
             this.#need(change.table),
@@ -232,6 +251,8 @@ export class SqliteState implements CatalogState {
   }
 
   #insertEntry(entry: Entry): void {
+    const { n, id, time, floor } = entry;
+    this.#head = { n, id, time, floor };
     this.#driver.run(
       `INSERT INTO entries (n, id, prev, time, floor, writer, host, summary, header) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       entry.n,

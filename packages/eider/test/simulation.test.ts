@@ -20,6 +20,7 @@ const HITS = {
     ["append", "sqlite commit", "fails after"],
     ["append", "sqlite commit", "fails for now"],
     ["append", "sqlite commit: answer", "killed"],
+    ["append", "group commit", "none"],
     ["query", "get data", "none"],
   ],
   shared: [

@@ -11,7 +11,7 @@ export interface Mutant {
 
 const APPEND = "packages/eider/src/commit/append.ts";
 const CHECK = "packages/catalog/src/check.ts";
-const CATALOG = "packages/catalog/src/sqlite-catalog.ts";
+const COMMITS = "packages/catalog/src/local-commits.ts";
 const LOG = "packages/eider/src/shared/log.ts";
 const SHARED = "packages/eider/src/shared/shared-catalog.ts";
 const MAINTAIN = "packages/eider/src/maintain.ts";
@@ -45,8 +45,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "settle a failed COMMIT by the batch id instead of the entry id",
     faults: [
       {
-        file: CATALOG,
-        find: "const settled = tries > 0 ? findEntry(driver, id) : undefined;",
+        file: COMMITS,
+        find: "const settled = again ? findEntry(driver, id) : undefined;",
         replace: "const settled: number | undefined = undefined as number | undefined;",
       },
     ],
@@ -71,6 +71,18 @@ export const MUTANTS: readonly Mutant[] = [
         find: "if (isDiskFull(error)) throw error;",
         replace: "throw toCatalogError(error, this.#name);",
       },
+    ],
+  },
+  {
+    mode: "local",
+    name: "let one member of a group take the others down",
+    faults: [
+      {
+        file: COMMITS,
+        find: "if (refused) return refused;",
+        replace: 'if (refused && "failure" in refused) throw refused.failure; if (refused) return refused;',
+      },
+      { file: COMMITS, find: "if (tries === 0 && members.length > 1 && !isBusy(error))", replace: "if (false)" },
     ],
   },
   {

@@ -177,6 +177,8 @@ class SimDriver implements SqliteDriver {
       return;
     }
     const process = this.#process;
+    if (statements.filter(([sql]) => sql.startsWith("INSERT INTO entries")).length > 1)
+      process.fault("group commit", []);
     if (process.crashes("sqlite commit")) {
       this.close();
       throw new Error("killed before the commit");

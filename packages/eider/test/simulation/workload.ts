@@ -9,7 +9,7 @@ export type Work =
   | { readonly kind: "maintain" }
   | { readonly kind: "drop"; readonly table: string };
 
-/** What each process does: one group after the other, those of a group (two at most) at the same time. */
+/** What each process does: one group after the other, those of a group (three at most) at the same time. */
 export type Workload = readonly (readonly (readonly Work[])[])[];
 
 const TABLES = ["t", "t", "t", "u"];
@@ -19,22 +19,33 @@ export function randomWorkload(choices: Choices, processes: number): Workload {
   return Array.from({ length: processes }, () =>
     Array.from({ length: 1 + choices.pick("work", 3) }, () => {
       const first = randomWork(choices);
-      // What goes on beside it is a query as often as not.
-      const second = [[], [randomWork(choices)], [{ kind: "query" } as const]][choices.rarely("work", 2, 2)]!;
-      return [first, ...second];
+      // What goes on beside it is a query as often as not; several appends may meet in one commit.
+      const more = [
+        () => [],
+        () => [randomWork(choices)],
+        () => [{ kind: "query" } as const],
+        () => [randomAppend(choices), randomAppend(choices)],
+      ][choices.rarely("work", 2, 3)]!;
+      return [first, ...more()];
     }),
   );
 }
 
 function randomWork(choices: Choices): Work {
   const kind = choices.pick("work", 20);
-  const table = TABLES[choices.pick("work", TABLES.length)]!;
-  if (kind < 13) {
-    return { kind: "append", table, batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
-  }
+  if (kind < 13) return randomAppend(choices);
   if (kind < 16) return { kind: "query" };
   if (kind < 19) return { kind: "maintain" };
-  return { kind: "drop", table };
+  return { kind: "drop", table: randomTable(choices) };
+}
+
+function randomAppend(choices: Choices): Work {
+  const table = randomTable(choices);
+  return { kind: "append", table, batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
+}
+
+function randomTable(choices: Choices): string {
+  return TABLES[choices.pick("work", TABLES.length)]!;
 }
 
 /** The rows of a batch, by hand: what the lake must give back. */

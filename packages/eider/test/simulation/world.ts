@@ -127,13 +127,13 @@ export class World {
     for (const [index, group] of work.entries()) {
       await Promise.all(
         group.map(async (one, i) => {
-          // The second one comes at some moment of the first.
+          // The others come at some moment of the first.
           const later = i === 0 ? 0 : this.#options.choices.pick("work", 12);
           for (let n = 0; n < later; n++) {
             if (place.running?.process.alive)
               await Promise.race([place.running.process.stop("pause"), place.running.process.died]);
           }
-          await this.#persist(place, one, `${number}.${index}${"ab"[i]}`);
+          await this.#persist(place, one, `${number}.${index}${"abc"[i]}`);
         }),
       );
     }
@@ -240,6 +240,7 @@ export class World {
     const timer = {
       now: () => this.scheduler.now,
       sleep: (milliseconds: number) => process.stop("sleep", milliseconds),
+      turn: () => process.stop("turn"),
     };
     const store = new SimStore(this.bucket, process);
     const file = { path: disk.path, driver: disk.opener(process), clock, random, timer };
