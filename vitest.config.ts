@@ -13,18 +13,20 @@ const alias = [
   { find: /^eider$/, replacement: source("packages/eider/src/index.ts") },
 ];
 
+const setupFiles = [source("test/support/seed.ts")];
+
 export default defineConfig({
   resolve: { alias },
   test: {
-    globalSetup: source("test/support/real-s3-setup.ts"),
+    globalSetup: [source("test/support/seed-setup.ts"), source("test/support/real-s3-setup.ts")],
     // Many suites wait for disks, servers and child processes: Vitest's own default leaves a core idle.
     maxWorkers: availableParallelism(),
     projects: [
       ...["core", "storage", "catalog", "query", "eider", "cli", "test-s3"].map((name) => ({
         resolve: { alias },
-        test: { name, include: [`packages/${name}/test/**/*.test.ts`], testTimeout: 60_000 },
+        test: { name, include: [`packages/${name}/test/**/*.test.ts`], setupFiles, testTimeout: 60_000 },
       })),
-      { resolve: { alias }, test: { name: "lake", include: ["test/**/*.test.ts"], testTimeout: 180_000 } },
+      { resolve: { alias }, test: { name: "lake", include: ["test/**/*.test.ts"], setupFiles, testTimeout: 180_000 } },
     ],
   },
 });

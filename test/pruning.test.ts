@@ -10,9 +10,9 @@ import { Lake, type SqlParam, type Table, type TableOptions } from "eider";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
+import { SEED } from "./support/seed.js";
 
 const QUERIES = Number(process.env.EIDER_PRUNING_QUERIES ?? 300);
-const SEED = Number(process.env.EIDER_PRUNING_SEED ?? 20_310_203);
 
 type Row = Readonly<Record<string, unknown>>;
 

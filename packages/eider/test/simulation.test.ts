@@ -4,10 +4,10 @@
  */
 
 import { describe, expect, it } from "vitest";
+import { SEED } from "../../../test/support/seed.js";
 import { formatFailure, Simulation } from "./simulation/simulate.js";
 
 const SCHEDULES = Number(process.env.EIDER_SIMULATION ?? 200);
-const SEED = Number(process.env.EIDER_SEED ?? 1);
 
 /** Combinations without which a run has tried nothing. */
 const HITS = {

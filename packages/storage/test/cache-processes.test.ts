@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { SEED } from "../../../test/support/seed.js";
 import { CacheStore, FileStore, readBody } from "../src/index.js";
 
 const script = fileURLToPath(new URL("children/cache-user.mjs", import.meta.url));
@@ -21,8 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-function user(seed: number, rounds: number): ChildProcess {
-  const args = [script, join(folder, "store"), join(folder, "cache"), String(MAX_BYTES), String(seed), String(rounds)];
+function user(from: number, rounds: number): ChildProcess {
+  const args = [script, join(folder, "store"), join(folder, "cache"), String(MAX_BYTES), String(from), String(rounds)];
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }
 
@@ -38,8 +39,6 @@ async function bytesOnDisk(): Promise<number> {
 }
 
 test("processes that share a cache and are killed in it leave it sound, within its bytes, and swept by the next", async () => {
-  const seed = Number(process.env.EIDER_SEED ?? Date.now() % 1_000_000);
-  console.log(`cache processes: EIDER_SEED=${seed}`);
   let [most, watching] = [0, true];
   const watch = (async () => {
     while (watching) {
@@ -47,14 +46,14 @@ test("processes that share a cache and are killed in it leave it sound, within i
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   })();
-  const steady = [user(seed, 250), user(seed + 1, 250)];
+  const steady = [user(SEED, 250), user(SEED + 1, 250)];
   const outputs = steady.map((child) => text(child.stdout!));
   // Others come, read for a while and are killed in the middle of whatever they do.
   for (let i = 0; i < 6; i++) {
-    const victim = user(seed + 10 + i, 1e9);
+    const victim = user(SEED + 10 + i, 1e9);
     const said = text(victim.stdout!);
     const ended = once(victim, "exit");
-    await new Promise((resolve) => setTimeout(resolve, 500 + ((seed * (i + 3)) % 400)));
+    await new Promise((resolve) => setTimeout(resolve, 500 + ((SEED * (i + 3)) % 400)));
     victim.kill("SIGKILL");
     await ended;
     expect(await said).toBe("");
