@@ -102,13 +102,14 @@ export class Planner implements AsyncDisposable {
     const of = { catalog: this.#catalog, tables: all, snapshot };
     const systemViews = await Promise.all(system.map((name) => systemTable(name, of)));
     if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
+    if (statement.comparesNulls) keys.push("guarded");
     const there = new Map<number, readonly ResolvedTable[]>();
     for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
     try {
       const show = (of: readonly ResolvedTable[]): Promise<TableView[]> =>
-        Promise.all(of.map((table) => this.#view(table, held)));
+        Promise.all(of.map((table) => this.#view(table, held, statement.comparesNulls)));
       const views = [...(await show(here)), ...systemViews];
       const others = new Map<number, readonly TableView[]>();
       for (const [then, of] of there) others.set(then, await show(of));
@@ -206,16 +207,22 @@ export class Planner implements AsyncDisposable {
     return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
   }
 
-  #view({ key, table, files }: ResolvedTable, held: HeldFiles): Promise<TableView> {
+  /**
+   * @param guardsAll whether no filter at all goes to the files: DuckDB 1.5 skips row groups whose nulls match
+   *   `x < 1 OR x IS DISTINCT FROM 2`, for it takes a null for no match of the second half
+   */
+  #view({ key, table, files }: ResolvedTable, held: HeldFiles, guardsAll = false): Promise<TableView> {
     const make = async (): Promise<TableView> => {
       const sql = tableSql(
         table.schema,
         files.map((file) => ({ path: held.path(file), rows: file.rows })),
-        await this.#widened(table, files),
+        guardsAll ? new Set(table.schema.fields.map(({ id }) => id)) : await this.#widened(table, files),
       );
       return { name: table.name, sql };
     };
-    return this.#files.areInPlace ? remember(this.#views, key, CACHED_VIEWS, make) : make();
+    return this.#files.areInPlace
+      ? remember(this.#views, guardsAll ? `${key}:guarded` : key, CACHED_VIEWS, make)
+      : make();
   }
 }
 

@@ -16,6 +16,8 @@ export interface Statement {
   readonly names: ReadonlySet<string>;
   /** Whether the result depends on which tables exist, as `SHOW TABLES` does. */
   readonly needsAllTables: boolean;
+  /** Whether it says `IS [NOT] DISTINCT FROM`. */
+  readonly comparesNulls: boolean;
   /** In order of appearance. */
   readonly parameters: readonly Parameter[];
   readonly timeTravels: readonly TimeTravel[];
@@ -121,6 +123,7 @@ export function parseStatement(sql: string): Statement {
     writesFile: isWord(tokens[explained], "COPY"),
     names,
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),
+    comparesNulls: tokens.some((token, i) => isWord(token, "DISTINCT") && isWord(tokens[i + 1], "FROM")),
     parameters,
     timeTravels: findTimeTravels(tokens, parameters),
   };

@@ -12,7 +12,7 @@ export interface SourceFile {
 /**
  * Columns whose filters DuckDB 1.5 may not push into the files: for a file that stores the column in a narrower type it
  * casts the filter's constant to that type, so that over integers `v > 1.5` means `v > 2`. Integer types are safe, as is
- * what is within structs. `greatest` of one value is that value, and no filter is pushed through it as one on a column.
+ * what is within structs.
  * @param before the schema of the oldest file: columns only ever widen, so what has its type there has it in all files
  */
 export function widenedFields(schema: Schema, before: Schema | undefined): ReadonlySet<number> {
@@ -25,12 +25,13 @@ export function widenedFields(schema: Schema, before: Schema | undefined): Reado
  * Columns come by field id, so files of every schema version read alike: renamed, widened and later added columns too.
  * Columns of unknown type are `NULL::VARCHAR`. A table without files gives no rows, with its columns and types.
  * `hive_partitioning=false`: what stands in a path is never a value.
- * @param widened ids of columns, see {@link widenedFields}
+ * @param guarded ids of columns that DuckDB may push no filter on into the files. `greatest` of one value is that value,
+ *   and no filter is pushed through it as one on a column.
  */
 export function tableSql(
   schema: Schema,
   files: readonly SourceFile[],
-  widened: ReadonlySet<number> = new Set(),
+  guarded: ReadonlySet<number> = new Set(),
 ): string {
   const columns = schema.fields.map((field) => ({ field, type: storedType(field.type) }));
   const nullColumn = (field: Field): string =>
@@ -45,10 +46,10 @@ export function tableSql(
   }
   const column = (field: Field): string => {
     const name = quoteName(field.name);
-    return widened.has(field.id) ? `greatest(${name}) AS ${name}` : name;
+    return guarded.has(field.id) ? `greatest(${name}) AS ${name}` : name;
   };
   const selected =
-    stored.length === columns.length && !stored.some(({ field }) => widened.has(field.id))
+    stored.length === columns.length && !stored.some(({ field }) => guarded.has(field.id))
       ? "*"
       : columns.map(({ field, type }) => (type ? column(field) : nullColumn(field))).join(", ");
   const paths = files.map((file) => `  ${quoteText(literalPath(file.path))}`).join(",\n");
