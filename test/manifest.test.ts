@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { root, workspaceNames } from "./support/repository.js";
@@ -27,6 +27,17 @@ test("what is released together is what is published", () => {
   const published = names.map(manifestOf).filter((manifest) => !manifest.private);
   expect([...fixed[0]!].sort()).toEqual(published.map((manifest) => manifest.name).sort());
 });
+
+test.each(readdirSync(join(root, ".changeset")).filter((name) => name.endsWith(".md") && name !== "README.md"))(
+  ".changeset/%s says which packages change, as changesets reads it",
+  (name) => {
+    const [, packages, text] = /^---\n(.+?)\n---\n\n(\S.*)$/s.exec(read(`.changeset/${name}`)) ?? [];
+    const published = names.map(manifestOf).filter((manifest) => !manifest.private);
+    const bump = new RegExp(`^"(${published.map((manifest) => manifest.name).join("|")})": (patch|minor|major)$`);
+    for (const line of packages?.split("\n") ?? [""]) expect(line).toMatch(bump);
+    expect(text).toBeDefined();
+  },
+);
 
 describe.each(names)("packages/%s", (name) => {
   const manifest = manifestOf(name);
