@@ -3,6 +3,7 @@
  * returns ({@link ResultRow}). The schema itself is a plain {@link Schema}; nothing of the types is there at run time.
  */
 
+import { SchemaError } from "./errors.js";
 import { type DataType, type Field, parseType, type Schema, type SimpleKind, toSchema } from "./schema.js";
 
 /**
@@ -157,7 +158,7 @@ export const t: ColumnTypes = {
 /**
  * A schema from columns, in their order: `schema({ id: t.int64().required(), tags: t.list(t.string()) })`. Field ids are
  * assigned when a table is created with it.
- * @throws SchemaError `duplicate_field`, `bad_name`
+ * @throws SchemaError `duplicate_field`, `bad_name`, `bad_schema`
  */
 export function schema<S extends Shape>(columns: S): TypedSchema<InputObject<S>, ResultObject<S>> {
   return toSchema({ fields: fields(columns) });
@@ -172,8 +173,13 @@ function column<In, Out>(type: DataType): ColumnType<In, Out, true> {
   return { type, nullable: true, required: () => required };
 }
 
-function field(name: string, { type, nullable }: ColumnType): Field {
-  return { id: 0, name, type, nullable };
+/** Without TypeScript, anything may stand in place of a column. */
+function field(name: string, column: Partial<ColumnType> | undefined): Field {
+  const { type, nullable } = column ?? {};
+  if (typeof type === "object" && typeof nullable === "boolean") return { id: 0, name, type, nullable };
+  throw new SchemaError("bad_schema", `${JSON.stringify(name)} is not given a type by t: write t.int64(), say`, {
+    subject: name,
+  });
 }
 
 function fields(shape: Shape): Field[] {

@@ -21,6 +21,23 @@ const events = schema({
 });
 
 describe("a schema from the builder", () => {
+  it.each([
+    ["text", "int64"],
+    ["nothing", undefined],
+    ["null", null],
+    ["a type", { kind: "int64" }],
+  ])("refuses %s in place of a column, anywhere", (_, column) => {
+    const any = column as never;
+    for (const make of [
+      () => schema({ a: any }),
+      () => t.list(any),
+      () => t.map(t.string(), any),
+      () => t.struct({ a: any }),
+    ]) {
+      expect(make).toThrow(expect.objectContaining({ name: "SchemaError", code: "bad_schema" }));
+    }
+  });
+
   it("is a plain schema, with nothing of the types in it", () => {
     expect(events).toEqual({
       fields: [

@@ -12,12 +12,12 @@ import {
   nameKey,
   parseOrderBy,
   parsePartitionBy,
+  parseSchema,
   type Schema,
   SchemaError,
   type StandardSchema,
   schemaFromStandard,
   tableFolder,
-  toSchema,
   widen,
 } from "@eider/core";
 import type { TableOptions } from "../options.js";
@@ -40,10 +40,10 @@ export function planTable(name: string, options: TableOptions): TablePlan {
   const { schema: given, partitionBy, orderBy } = options;
   if (isStandardSchema(given)) {
     const described = schemaFromStandard(given);
-    const schema = described && assignFieldIds(described, 0);
+    const schema = described && assignFieldIds(described);
     return { name, schema, validator: given, described, partitionBy, orderBy };
   }
-  const schema = given && assignFieldIds(toSchema(given), 0);
+  const schema = given === undefined ? undefined : assignFieldIds(parseSchema(given));
   if (schema) canonicalLayout(partitionBy ?? [], orderBy ?? [], schema);
   return { name, schema, validator: undefined, described: undefined, partitionBy, orderBy };
 }

@@ -19,11 +19,11 @@ import {
   type Field,
   InvalidInputError,
   NotFoundError,
+  parseSchema,
   parseType,
   type Schema,
   SchemaError,
   type SchemaInput,
-  toSchema,
 } from "@eider/core";
 import { parse } from "yaml";
 
@@ -82,7 +82,7 @@ export async function writerSchema(
   }
   const given = schemaFile === undefined ? schema! : await readSchemaFile(schemaFile);
   const read = isList(given) ? { fields: readFields(given, "schema", 0) } : given;
-  return assignFieldIds(toSchema(read), 0);
+  return assignFieldIds(parseSchema(read));
 }
 
 function isList(schema: SchemaInput | readonly SchemaField[]): schema is readonly SchemaField[] {
