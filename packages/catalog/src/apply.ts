@@ -4,7 +4,7 @@
  */
 
 import type { Reject, Schema } from "@eider/core";
-import type { DataFile, SourceRange } from "./catalog.js";
+import type { DataFile, HotRows, SourceRange } from "./catalog.js";
 import type { CatalogState, Totals } from "./check.js";
 import type { Entry } from "./entry.js";
 
@@ -38,7 +38,18 @@ export type Change =
       /** The batch takes the place of its source's last one. */
       readonly range?: SourceRange;
     }
-  | { readonly change: "file"; readonly table: string; readonly batch: string; readonly file: DataFile }
+  /** `batch` is undefined for files of a rearrangement. */
+  | { readonly change: "file"; readonly table: string; readonly batch: string | undefined; readonly file: DataFile }
+  | {
+      readonly change: "hot";
+      readonly table: string;
+      readonly batch: string;
+      readonly rows: number;
+      readonly schemaVersion: number;
+      readonly hot: HotRows;
+    }
+  | { readonly change: "removeFile"; readonly table: string; readonly key: string }
+  | { readonly change: "removeHot"; readonly table: string; readonly batch: string }
   /** `ordinal` counts the rejects of the entry from 0. */
   | {
       readonly change: "reject";
@@ -67,23 +78,50 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         const { table, version, schema, lastFieldId, create } = operation;
         if (create) {
           changes.push({ change: "create", table, ...create });
-          totals.set(table, { rows: 0, files: 0, bytes: 0 });
+          totals.set(table, { rows: 0, files: 0, bytes: 0, hotBatches: 0, hotBytes: 0, hotSince: 0 });
         }
         changes.push({ change: "version", table, version, schema, lastFieldId });
         break;
       }
       case "append": {
-        const { table, batch, hash, rows, files, range } = operation;
+        const { table, batch, hash, rows, schemaVersion, files, hot, range } = operation;
         changes.push({ change: "batch", table, batch, hash, rows, time: entry.time, ...(range && { range }) });
         for (const file of files) changes.push({ change: "file", table, batch, file });
+        if (hot) changes.push({ change: "hot", table, batch, rows, schemaVersion, hot });
         for (const reject of operation.rejects) {
           changes.push({ change: "reject", table, batch, ordinal: rejects++, reject });
         }
         const before = totals.get(table) ?? state.totals(table);
         totals.set(table, {
+          ...before,
           rows: before.rows + rows,
           files: before.files + files.length,
           bytes: files.reduce((sum, file) => sum + file.bytes, before.bytes),
+          hotBatches: before.hotBatches + (hot ? 1 : 0),
+          hotBytes: before.hotBytes + (hot?.data.length ?? 0),
+        });
+        break;
+      }
+      case "rearrange": {
+        const { table, removeHot, removeFiles, addFiles } = operation;
+        const before = totals.get(table) ?? state.totals(table);
+        const gone = { files: 0, hot: 0 };
+        for (const batch of removeHot) {
+          changes.push({ change: "removeHot", table, batch });
+          gone.hot += state.liveHot(table, batch)?.bytes ?? 0;
+        }
+        for (const key of removeFiles) {
+          changes.push({ change: "removeFile", table, key });
+          gone.files += state.liveFile(table, key)?.bytes ?? 0;
+        }
+        for (const file of addFiles) changes.push({ change: "file", table, batch: undefined, file });
+        totals.set(table, {
+          rows: before.rows,
+          files: before.files - removeFiles.length + addFiles.length,
+          bytes: addFiles.reduce((sum, file) => sum + file.bytes, before.bytes - gone.files),
+          hotBatches: before.hotBatches - removeHot.length,
+          hotBytes: before.hotBytes - gone.hot,
+          hotSince: removeHot.length > 0 ? entry.n : before.hotSince,
         });
         break;
       }
@@ -95,7 +133,7 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         const past = state.past(table, to);
         if (!past) throw new Error(`the table ${table} was not there at snapshot ${to}`);
         changes.push({ change: "rollback", table, to });
-        totals.set(table, past.totals);
+        totals.set(table, { ...past.totals, hotSince: entry.n });
         break;
       }
       case "cursor":

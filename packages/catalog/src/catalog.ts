@@ -23,10 +23,16 @@ export interface TableInfo {
   readonly orderBy: readonly string[];
   /** Snapshot that created it. */
   readonly createdIn: number;
-  /** Rows and files at the snapshot asked for. */
+  /** At the snapshot asked for, those of hot batches included. */
   readonly rows: number;
+  /** Data files and their size at the snapshot. */
   readonly files: number;
   readonly bytes: number;
+  /** Batches whose rows are in the catalog, and their size. */
+  readonly hotBatches: number;
+  readonly hotBytes: number;
+  /** The last snapshot that did more than add some: a fold or a rollback; 0 if none did. From it on they only come. */
+  readonly hotSince: number;
 }
 
 export interface DataFile {
@@ -47,6 +53,30 @@ export interface DataFile {
 export interface ListedFile extends DataFile {
   readonly addedIn: number;
   readonly batchId: string | undefined;
+}
+
+/** The rows of a small batch, which are kept in the catalog until they are folded into a data file. */
+export interface HotRows {
+  /** An Arrow record batch message (`encodeRecordBatch`), of the append's schema version. */
+  readonly data: Uint8Array;
+  /** Of its integer columns that have values, what widening needs to know. */
+  readonly bounds: readonly FieldBounds[];
+}
+
+export interface FieldBounds extends IntegerBounds {
+  readonly fieldId: number;
+}
+
+/** A hot batch as listed. */
+export interface HotBatch {
+  readonly batchId: string;
+  readonly addedIn: number;
+  readonly rows: number;
+  readonly schemaVersion: number;
+  /** Of that version. */
+  readonly schema: Schema;
+  /** An Arrow record batch message, see `decodeRecordBatch`. */
+  readonly data: Uint8Array;
 }
 
 /** What a committed batch returns, and what can be looked up for ever. */
@@ -163,7 +193,19 @@ export type Operation =
       /** The schema version the batch was encoded for: must be current once the entry's own `schema` ops are applied. */
       readonly schemaVersion: number;
       readonly files: readonly DataFile[];
+      /** All rows of the batch, in place of files. */
+      readonly hot?: HotRows;
       readonly rejects: readonly Reject[];
+    }
+  | {
+      /** The same rows at other places: hot batches are folded into data files, small files become larger ones. */
+      readonly op: "rearrange";
+      readonly table: string;
+      /** Ids of hot batches. */
+      readonly removeHot: readonly string[];
+      /** Keys of data files. */
+      readonly removeFiles: readonly string[];
+      readonly addFiles: readonly DataFile[];
     }
   | { readonly op: "drop"; readonly table: string }
   /**
@@ -192,7 +234,7 @@ export interface Draft {
  * - `committed`: made snapshot `snapshot`; receipts of its appends in order.
  * - `duplicate`: every append was committed before with equal content; nothing was written.
  * - `stale`: something the draft was planned on has changed (schema version, table dropped or created, floor, intent
- *   gone, expected snapshot): plan again on the new head, or give up.
+ *   gone, files or hot batches gone, expected snapshot): plan again on the new head, or give up.
  */
 export type CommitResult =
   | { readonly status: "committed"; readonly snapshot: number; readonly receipts: readonly Receipt[] }
@@ -205,6 +247,8 @@ export type StaleReason =
   | "table_exists"
   | "floor"
   | "intent"
+  /** A file or hot batch that was to be removed is gone. */
+  | "removed"
   | "snapshot"
   /** A cursor was moved by somebody else. Planning again cannot help, only reading again. */
   | "cursor"
@@ -241,6 +285,15 @@ export interface IntegerBounds {
   readonly max: bigint;
 }
 
+export interface HotOptions {
+  /** Default: the head. */
+  readonly at?: number;
+  /** Only batches added after this snapshot. Default 0. */
+  readonly after?: number;
+  /** Default: all. A page never splits a snapshot, so it may be longer. */
+  readonly limit?: number;
+}
+
 export interface FilesOptions {
   /** Default true. Without statistics `columns` is empty, and a listing of many files costs a fraction. */
   readonly statistics?: boolean;
@@ -273,8 +326,10 @@ export interface Catalog extends AsyncDisposable {
   table(name: string, at?: number): Promise<TableInfo | undefined>;
   /** Live files of a table at a snapshot, in order of commit. */
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]>;
+  /** Hot batches of a table at a snapshot, in order of commit. */
+  hotBatches(tableId: string, options?: HotOptions): Promise<HotBatch[]>;
   /**
-   * Bounds of the integer columns over all live files, by field id: what widening needs to know. A column without any
+   * Bounds of the integer columns over all live rows, by field id: what widening needs to know. A column without any
    * value has no entry; one whose files do not all tell their bounds has an undefined one.
    */
   integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>>;

@@ -4,8 +4,8 @@
  */
 
 import { type Field, nameKey, type Schema, sameSchema } from "@eider/core";
-import { boundClass, fitsBound, leafFields } from "./bounds.js";
-import type { DataFile, Draft, Operation, StaleReason } from "./catalog.js";
+import { boundClass, fitsBound, isIntegerType, leafFields } from "./bounds.js";
+import type { DataFile, Draft, HotRows, Operation, StaleReason } from "./catalog.js";
 import { checkBatches, checkCursors } from "./check-batches.js";
 import { quote } from "./names.js";
 
@@ -28,8 +28,19 @@ export interface TableState {
 }
 
 export interface Totals {
+  /** Of data files and of hot batches. */
   readonly rows: number;
   readonly files: number;
+  readonly bytes: number;
+  readonly hotBatches: number;
+  readonly hotBytes: number;
+  /** The last snapshot that did more than add hot batches: a fold or a rollback; 0 if none did. */
+  readonly hotSince: number;
+}
+
+/** Rows that are live at one place: a data file or a hot batch. */
+export interface Extent {
+  readonly rows: number;
   readonly bytes: number;
 }
 
@@ -60,6 +71,10 @@ export interface CatalogState {
   mark(table: string, source: string): MarkState | undefined;
   /** Of the cursor that was moved, and has not ended. */
   cursor(name: string): string | undefined;
+  /** By its key; undefined once it is removed. */
+  liveFile(table: string, key: string): Extent | undefined;
+  /** By its batch id; undefined once it is folded. */
+  liveHot(table: string, batch: string): Extent | undefined;
   totals(table: string): Totals;
   /** The table as it was at a snapshot; undefined if it was not there. */
   past(table: string, snapshot: number): PastTable | undefined;
@@ -91,6 +106,7 @@ export type Verdict =
   | { readonly status: "invalid"; readonly code: string; readonly subject: string; readonly message: string };
 
 type Append = Extract<Operation, { op: "append" }>;
+type Rearrange = Extract<Operation, { op: "rearrange" }>;
 type Rollback = Extract<Operation, { op: "rollback" }>;
 type Tag = Extract<Operation, { op: "tag" }>;
 type SchemaChange = Extract<Operation, { op: "schema" }>;
@@ -113,6 +129,10 @@ class Planning {
   readonly #names = new Map<string, string | undefined>();
   readonly #folders = new Set<string>();
   readonly #keys = new Set<string>();
+  /** What the draft has removed so far. */
+  readonly #removed = new Set<string>();
+  /** Tables whose live files are not those of the state any more. */
+  readonly #rolledBack = new Set<string>();
   #floor: number;
   #oldest: DataFile | undefined;
 
@@ -143,6 +163,8 @@ class Planning {
         return operation.create ? this.#create(operation, operation.create) : this.#evolve(operation);
       case "append":
         return this.#append(operation);
+      case "rearrange":
+        return this.#rearrange(operation);
       case "drop":
         return this.#drop(operation.table);
       case "rollback":
@@ -225,6 +247,7 @@ class Planning {
     if (!then || !now || !sameSchema(then, now)) {
       return stale("schema", `the table ${quote(table.name)} has another schema than at snapshot ${to}`);
     }
+    this.#rolledBack.add(id);
     return undefined;
   }
 
@@ -253,20 +276,72 @@ class Planning {
         `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, the batch has version ${append.schemaVersion}`,
       );
     }
-    let rows = 0;
-    for (const file of append.files) {
-      const verdict = this.#file(append.table, table, file);
-      if (verdict) return verdict;
-      rows += file.rows;
-    }
-    if (rows !== append.rows) {
+    if (append.hot) return this.#hot(append, append.hot);
+    const added = this.#files(append.table, table, append.files);
+    if (typeof added !== "number") return added;
+    if (added !== append.rows) {
       return invalid(
         "bad_batch",
         append.batch,
-        `the batch ${quote(append.batch)} has ${append.rows} rows, its files ${rows}`,
+        `the batch ${quote(append.batch)} has ${append.rows} rows, its files ${added}`,
       );
     }
     return undefined;
+  }
+
+  #hot({ table, batch, schemaVersion }: Append, { bounds }: HotRows): Verdict | undefined {
+    const leaves = this.#leavesOf(table, schemaVersion);
+    for (const { fieldId, min, max } of bounds) {
+      const type = leaves?.get(fieldId)?.type;
+      const kind = type && isIntegerType(type) ? boundClass(type) : undefined;
+      if (!kind || !fitsBound(kind, min) || !fitsBound(kind, max)) {
+        return invalid("bad_batch", batch, `the batch ${quote(batch)} has bounds that field ${fieldId} cannot have`);
+      }
+    }
+    return undefined;
+  }
+
+  /** Rows may only move: what is removed must be live, and what is added has as many rows. */
+  #rearrange({ table: id, removeHot, removeFiles, addFiles }: Rearrange): Verdict | undefined {
+    const table = this.#live(id);
+    if (!table) return this.#missing(id);
+    let rows = 0;
+    const remove = (what: string, name: string, extent: Extent | undefined): Verdict | undefined => {
+      const key = JSON.stringify([id, what, name]);
+      if (!extent || this.#removed.has(key) || this.#rolledBack.has(id)) {
+        return stale("removed", `the ${what} ${quote(name)} of table ${quote(table.name)} is not live any more`);
+      }
+      this.#removed.add(key);
+      rows += extent.rows;
+      return undefined;
+    };
+    for (const batch of removeHot) {
+      const verdict = remove("hot batch", batch, this.#state.liveHot(id, batch));
+      if (verdict) return verdict;
+    }
+    for (const key of removeFiles) {
+      const verdict = remove("file", key, this.#state.liveFile(id, key));
+      if (verdict) return verdict;
+    }
+    const added = this.#files(id, table, addFiles);
+    if (typeof added !== "number") return added;
+    if (added === rows) return undefined;
+    return invalid(
+      "bad_rearrangement",
+      table.name,
+      `a rearrangement of table ${quote(table.name)} has ${rows} rows before and ${added} after`,
+    );
+  }
+
+  /** The rows of files that are to be added. */
+  #files(id: string, table: TableState, files: readonly DataFile[]): Verdict | number {
+    let rows = 0;
+    for (const file of files) {
+      const verdict = this.#file(id, table, file);
+      if (verdict) return verdict;
+      rows += file.rows;
+    }
+    return rows;
   }
 
   #file(id: string, table: TableState, file: DataFile): Verdict | undefined {

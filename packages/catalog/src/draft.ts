@@ -60,6 +60,18 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
       checkCount(operation.schemaVersion, "schema version");
       for (const reject of operation.rejects) checkCount(reject.line, "line of a reject");
       operation.files.forEach(checkFile);
+      if (operation.hot) {
+        if (operation.files.length > 0) bad("a batch has its rows in files or is hot, not both");
+        if (operation.rows === 0 || operation.hot.data.length === 0) bad("a hot batch has no rows");
+      }
+      return;
+    }
+    case "rearrange": {
+      const { removeHot, removeFiles, addFiles } = operation;
+      if (removeHot.length + removeFiles.length === 0) bad("a rearrangement removes nothing");
+      for (const batch of removeHot) checkBatchId(batch);
+      for (const key of removeFiles) checkText(key, "key of a file");
+      addFiles.forEach(checkFile);
       return;
     }
     case "drop":

@@ -1,11 +1,13 @@
 /**
  * An entry: one commit as data. Form: the header's length in bytes (4 bytes, little-endian), the header as JSON in UTF-8,
- * then the blobs that the header lists, none so far.
+ * then the blobs that the header lists with their lengths and SHA-256, one after the other: the rows of hot batches, in
+ * the order of the operations.
  *
  * JSON has no 64-bit integers, no NaN and no bytes, so statistics and partition values are tagged text: `i` and decimal
  * digits, `f` and the shortest exact number, `b0` or `b1`, `x` and hex, `s` and text.
  */
 
+import { createHash } from "node:crypto";
 import {
   type BoundValue,
   CatalogError,
@@ -18,7 +20,7 @@ import {
   type Reject,
   type Schema,
 } from "@eider/core";
-import type { DataFile, Operation, SourceRange } from "./catalog.js";
+import type { DataFile, FieldBounds, HotRows, Operation, SourceRange } from "./catalog.js";
 import { JsonReader } from "./json-reader.js";
 import { isSequence } from "./names.js";
 import { readPosition } from "./position.js";
@@ -53,13 +55,18 @@ export interface Entry {
 
 /** Writes an entry in the form above. */
 export function encodeEntry(entry: Entry): Uint8Array {
+  return Buffer.concat([encodeHeader(entry), ...blobsOf(entry)]);
+}
+
+/** The entry without its blobs. */
+export function encodeHeader(entry: Entry): Uint8Array {
   const { operations, ...rest } = entry;
   const header = Buffer.from(
     JSON.stringify({
       format: FORMAT,
       minReader: MIN_READER,
       ...rest,
-      blobs: [],
+      blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256(blob) })),
       operations: operations.map(operationToJson),
     }),
   );
@@ -67,6 +74,14 @@ export function encodeEntry(entry: Entry): Uint8Array {
   new DataView(bytes.buffer).setUint32(0, header.length, true);
   bytes.set(header, 4);
   return bytes;
+}
+
+function blobsOf({ operations }: Entry): Uint8Array[] {
+  return operations.flatMap((operation) => (operation.op === "append" && operation.hot ? [operation.hot.data] : []));
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 /**
@@ -89,7 +104,12 @@ export function decodeEntry(bytes: Uint8Array): Entry {
       `this lake was written by a newer version of Eider (needs reader ${minReader}, this one is ${READER}): update Eider`,
     );
   }
-  if (header.get("blobs").list().length > 0 || bytes.length > 4 + length) fail("bytes after the header");
+  const blobs = readBlobs(header.get("blobs").list(), bytes.subarray(4 + length), fail);
+  const operations = header
+    .get("operations")
+    .list()
+    .map((json) => readOperation(json, blobs));
+  if (blobs.length > 0) fail("a blob belongs to nothing");
   return {
     lake: header.get("lake").text(),
     n: header.get("n").count(1),
@@ -100,13 +120,39 @@ export function decodeEntry(bytes: Uint8Array): Entry {
     time: header.get("time").count(),
     floor: header.get("floor").count(),
     meta: Object.fromEntries([...header.get("meta").entries()].map(([key, value]) => [key, value.text()])),
-    operations: header.get("operations").list().map(readOperation),
+    operations,
   };
 }
 
+function readBlobs(list: readonly JsonReader[], bytes: Uint8Array, fail: (reason: string) => never): Uint8Array[] {
+  let at = 0;
+  const blobs = list.map((json) => {
+    const length = json.get("bytes").count(1);
+    const blob = bytes.subarray(at, at + length);
+    if (blob.length < length) fail("it is cut off");
+    if (sha256(blob) !== json.get("sha256").text()) json.fail("has other bytes than were written");
+    at += length;
+    return blob;
+  });
+  if (bytes.length > at) fail("there are bytes after its blobs");
+  return blobs;
+}
+
 function operationToJson(operation: Operation): unknown {
-  if (operation.op !== "append") return operation;
-  return { ...operation, files: operation.files.map(fileToJson) };
+  switch (operation.op) {
+    case "append": {
+      const { hot, files, ...rest } = operation;
+      return { ...rest, files: files.map(fileToJson), ...(hot && { hot: { bounds: hot.bounds.map(boundsToJson) } }) };
+    }
+    case "rearrange":
+      return { ...operation, addFiles: operation.addFiles.map(fileToJson) };
+    default:
+      return operation;
+  }
+}
+
+function boundsToJson({ fieldId, min, max }: FieldBounds): unknown {
+  return { fieldId, min: valueToJson(min), max: valueToJson(max) };
 }
 
 function fileToJson(file: DataFile): unknown {
@@ -176,7 +222,8 @@ function readBound(json: JsonReader): BoundValue {
   return typeof value === "string" ? json.fail("is text, not a bound") : value;
 }
 
-function readOperation(json: JsonReader): Operation {
+/** Takes from `blobs` what belongs to the operation. */
+function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
   const op = json.get("op").text();
   const table = (): string => json.get("table").text();
   switch (op) {
@@ -204,7 +251,8 @@ function readOperation(json: JsonReader): Operation {
         }),
       };
     }
-    case "append":
+    case "append": {
+      const hot = json.optional("hot");
       return {
         op,
         table: table(),
@@ -214,7 +262,23 @@ function readOperation(json: JsonReader): Operation {
         rows: json.get("rows").count(),
         schemaVersion: json.get("schemaVersion").count(1),
         files: json.get("files").list().map(readFile),
+        ...(hot && { hot: readHot(hot, blobs.shift()) }),
         rejects: json.get("rejects").list().map(readReject),
+      };
+    }
+    case "rearrange":
+      return {
+        op,
+        table: table(),
+        removeHot: json
+          .get("removeHot")
+          .list()
+          .map((item) => item.text()),
+        removeFiles: json
+          .get("removeFiles")
+          .list()
+          .map((item) => item.text()),
+        addFiles: json.get("addFiles").list().map(readFile),
       };
     case "drop":
       return { op, table: table() };
@@ -251,6 +315,18 @@ function readRange(json: JsonReader | undefined): { range?: SourceRange } {
     isSequence(end.text()) ? end.text() : end.fail("is not a sequence number");
   const range = { source: json.get("source").text(), first: digits(json.get("first")), last: digits(json.get("last")) };
   return { range };
+}
+
+function readHot(json: JsonReader, data: Uint8Array | undefined): HotRows {
+  if (!data) return json.fail("has no blob");
+  return { data, bounds: json.get("bounds").list().map(readBounds) };
+}
+
+function readBounds(json: JsonReader): FieldBounds {
+  const min = readBound(json.get("min"));
+  const max = readBound(json.get("max"));
+  if (typeof min !== "bigint" || typeof max !== "bigint") return json.fail("has bounds that are not integers");
+  return { fieldId: json.get("fieldId").count(1), min, max };
 }
 
 function readFile(json: JsonReader): DataFile {

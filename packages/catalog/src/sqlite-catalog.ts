@@ -9,6 +9,8 @@ import type {
   Draft,
   FilesOptions,
   Head,
+  HotBatch,
+  HotOptions,
   IntegerBounds,
   Intent,
   ListedFile,
@@ -29,6 +31,7 @@ import { assertFollows, nextEntry, receiptsTo, refusal, writeEntry } from "./sql
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
+import { listHot } from "./sqlite-hot.js";
 import { findMark, findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
@@ -184,6 +187,11 @@ export class SqliteCatalog implements Catalog {
     return this.#connection.read((driver) =>
       listFiles(driver, tableId, snapshotAt(driver, at), { ...options, statistics: options.statistics ?? true }),
     );
+  }
+
+  async hotBatches(tableId: string, options: HotOptions = {}): Promise<HotBatch[]> {
+    const { at, after = 0, limit } = options;
+    return this.#connection.read((driver) => listHot(driver, tableId, { at: snapshotAt(driver, at), after, limit }));
   }
 
   async integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>> {

@@ -133,7 +133,7 @@ function toStatistics(row: StatisticsJson): ColumnStatistics {
   };
 }
 
-/** Over the live files at the head. A few steps in an index per column, however many files there are. */
+/** Over the live files at the head, and the hot batches. A few steps in an index per column, however many files there are. */
 export function integerBounds(driver: SqliteDriver, tableId: string): Map<number, IntegerBounds | undefined> {
   const bounds = new Map<number, IntegerBounds | undefined>();
   const table = tableNumber(driver, tableId);
@@ -157,30 +157,25 @@ export function integerBounds(driver: SqliteDriver, tableId: string): Map<number
       continue;
     }
     // Files from before a widening may hold the other class.
-    const found = (["int", "uint"] as const).flatMap((kind) => {
-      const min = extreme(driver, table.no, field, kind, "min");
-      const max = extreme(driver, table.no, field, kind, "max");
-      return min === undefined || max === undefined ? [] : [{ min, max }];
-    });
-    const [first, second] = found;
-    if (!first) continue;
-    bounds.set(field, {
-      min: second && second.min < first.min ? second.min : first.min,
-      max: second && second.max > first.max ? second.max : first.max,
-    });
+    const ends = (["int", "uint"] as const).flatMap((kind) => [
+      ...extreme(driver, table.no, field, kind, "min"),
+      ...extreme(driver, table.no, field, kind, "max"),
+    ]);
+    ends.sort((a, b) => (a < b ? -1 : 1));
+    if (ends.length > 0) bounds.set(field, { min: ends[0]!, max: ends.at(-1)! });
   }
   return bounds;
 }
 
-/** CROSS JOIN keeps SQLite from starting with the files: the first live one in the index's order is the answer. */
+/** In files and in hot batches, where there are any. CROSS JOIN keeps SQLite from starting with the files: the first live one in the index's order is the answer. */
 function extreme(
   driver: SqliteDriver,
   table: number,
   field: number,
   kind: "int" | "uint",
   end: "min" | "max",
-): bigint | undefined {
-  const row = driver.get<{ bound: Uint8Array }>(
+): bigint[] {
+  const ofFiles = driver.get<{ bound: Uint8Array }>(
     `SELECT s.${end} AS bound FROM column_stats s CROSS JOIN files f ON f.id = s.file
      WHERE s.table_no = ? AND s.field = ? AND s.class = ? AND s.${end} IS NOT NULL AND f.removed_in = ?
      ORDER BY s.${end} ${end === "min" ? "ASC" : "DESC"} LIMIT 1`,
@@ -189,9 +184,17 @@ function extreme(
     kind,
     LIVE,
   );
-  if (!row) return undefined;
-  const bound = fromOrderedBytes(kind, row.bound);
-  return typeof bound === "bigint" ? bound : corrupt("a bound of an integer column is no integer");
+  const ofHot = driver.get<{ bound: Uint8Array }>(
+    `SELECT ${end} AS bound FROM hot_bounds WHERE table_no = ? AND field = ? AND class = ?`,
+    table,
+    field,
+    kind,
+  );
+  return [ofFiles, ofHot].flatMap((row) => {
+    if (!row) return [];
+    const bound = fromOrderedBytes(kind, row.bound);
+    return typeof bound === "bigint" ? bound : corrupt("a bound of an integer column is no integer");
+  });
 }
 
 /** The files of a table become those of an earlier snapshot again, as of snapshot `n`. */

@@ -177,6 +177,35 @@ const MIGRATIONS: readonly string[] = [
     ${count("snapshot")}
   ) STRICT, WITHOUT ROWID;
   `,
+  // Small batches, live like files from `added_in` on and before `removed_in`. `hot_bounds` covers the integers of all that
+  // there ever were, since a rollback may bring them back.
+  `
+  CREATE TABLE hot_batches (
+    id INTEGER PRIMARY KEY,
+    table_no INTEGER NOT NULL REFERENCES tables,
+    batch TEXT NOT NULL,
+    added_in INTEGER NOT NULL REFERENCES entries,
+    ${count("removed_in")} DEFAULT ${LIVE},
+    ${count("rows")},
+    ${count("schema_version")},
+    data BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX hot_batches_by_batch ON hot_batches (table_no, batch);
+  CREATE INDEX hot_batches_by_table ON hot_batches (table_no, removed_in, added_in);
+
+  CREATE TABLE hot_bounds (
+    table_no INTEGER NOT NULL,
+    field INTEGER NOT NULL,
+    class TEXT NOT NULL,
+    min BLOB NOT NULL,
+    max BLOB NOT NULL,
+    PRIMARY KEY (table_no, field, class)
+  ) STRICT, WITHOUT ROWID;
+
+  ALTER TABLE table_totals ADD COLUMN ${count("hot_batches")} DEFAULT 0;
+  ALTER TABLE table_totals ADD COLUMN ${count("hot_bytes")} DEFAULT 0;
+  ALTER TABLE table_totals ADD COLUMN ${count("hot_since")} DEFAULT 0;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

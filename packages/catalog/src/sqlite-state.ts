@@ -4,11 +4,24 @@ import { CatalogError, type ColumnStatistics, type Field, nameKey, type Schema }
 import type { Change } from "./apply.js";
 import { boundClass, leafFields, toOrderedBytes } from "./bounds.js";
 import type { DataFile, SourceRange } from "./catalog.js";
-import type { BatchRecord, CatalogState, EntryHead, MarkState, PastTable, TableState, Totals } from "./check.js";
-import { type Entry, encodeEntry, readSchema, valueToJson } from "./entry.js";
+import type {
+  BatchRecord,
+  CatalogState,
+  EntryHead,
+  Extent,
+  MarkState,
+  PastTable,
+  TableState,
+  Totals,
+} from "./check.js";
+import { type Entry, encodeHeader, readSchema, valueToJson } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { rollBackFiles } from "./sqlite-files.js";
+import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
 import { corrupt, readJson } from "./sqlite-json.js";
+import { LIVE } from "./sqlite-schema.js";
+
+const TOTALS = "rows, files, bytes, hot_batches AS hotBatches, hot_bytes AS hotBytes, hot_since AS hotSince";
 
 /** Lives as long as one transaction, whose changes are made by it alone: so it may remember what it has read. */
 export class SqliteState implements CatalogState {
@@ -119,11 +132,23 @@ export class SqliteState implements CatalogState {
     return this.#driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined;
   }
 
+  liveFile(table: string, key: string): Extent | undefined {
+    return this.#driver.get<{ rows: number; bytes: number }>(
+      `SELECT rows, bytes FROM files WHERE key = ? AND table_no = ? AND removed_in = ${LIVE}`,
+      key,
+      this.#need(table),
+    );
+  }
+
+  liveHot(table: string, batch: string): Extent | undefined {
+    return findLiveHot(this.#driver, this.#need(table), batch);
+  }
+
   totals(table: string): Totals {
     const known = this.#totals.get(table);
     if (known) return known;
     const row = this.#driver.get<Totals>(
-      "SELECT rows, files, bytes FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1",
+      `SELECT ${TOTALS} FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1`,
       this.#need(table),
     );
     return row ?? corrupt(`the table ${table} has no totals`);
@@ -133,7 +158,7 @@ export class SqliteState implements CatalogState {
     const no = this.#number(table);
     if (no === undefined) return undefined;
     const totals = this.#driver.get<Totals>(
-      "SELECT rows, files, bytes FROM table_totals WHERE table_no = ? AND snapshot <= ? ORDER BY snapshot DESC LIMIT 1",
+      `SELECT ${TOTALS} FROM table_totals WHERE table_no = ? AND snapshot <= ? ORDER BY snapshot DESC LIMIT 1`,
       no,
       snapshot,
     );
@@ -199,6 +224,32 @@ export class SqliteState implements CatalogState {
         case "file":
           this.#insertFile(change.table, change.batch, change.file, n);
           break;
+        case "hot": {
+          const { table, batch, rows, schemaVersion, hot } = change;
+          this.#driver.run(
+            "INSERT INTO hot_batches (table_no, batch, added_in, rows, schema_version, data) VALUES (?, ?, ?, ?, ?, ?)",
+            this.#need(table),
+            batch,
+            n,
+            rows,
+            schemaVersion,
+            hot.data,
+          );
+          addHotBounds(this.#driver, this.#need(table), this.#leavesOf(table, schemaVersion), hot.bounds);
+          break;
+        }
+        case "removeFile":
+          this.#driver.run("UPDATE files SET removed_in = ? WHERE key = ? AND removed_in = ?", n, change.key, LIVE);
+          break;
+        case "removeHot":
+          this.#driver.run(
+            "UPDATE hot_batches SET removed_in = ? WHERE table_no = ? AND batch = ? AND removed_in = ?",
+            n,
+            this.#need(change.table),
+            change.batch,
+            LIVE,
+          );
+          break;
         case "reject":
           this.#driver.run(
             "INSERT INTO rejects (snapshot, ordinal, table_no, batch, line, code, reason, raw) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -214,6 +265,7 @@ export class SqliteState implements CatalogState {
           break;
         case "rollback":
           rollBackFiles(this.#driver, this.#need(change.table), n, change.to);
+          rollBackHot(this.#driver, this.#need(change.table), n, change.to);
           break;
         case "cursor":
           if (change.position === undefined) this.#driver.run("DELETE FROM cursors WHERE name = ?", change.name);
@@ -238,12 +290,16 @@ export class SqliteState implements CatalogState {
         case "totals":
           this.#totals.set(change.table, change.totals);
           this.#driver.run(
-            "INSERT INTO table_totals (table_no, snapshot, rows, files, bytes) VALUES (?, ?, ?, ?, ?)",
+            `INSERT INTO table_totals (table_no, snapshot, rows, files, bytes, hot_batches, hot_bytes, hot_since)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
             this.#need(change.table),
             n,
             change.totals.rows,
             change.totals.files,
             change.totals.bytes,
+            change.totals.hotBatches,
+            change.totals.hotBytes,
+            change.totals.hotSince,
           );
           break;
       }
@@ -263,7 +319,7 @@ export class SqliteState implements CatalogState {
       entry.writer,
       entry.host,
       summarize(entry),
-      encodeEntry(entry),
+      encodeHeader(entry),
     );
   }
 
@@ -281,7 +337,7 @@ export class SqliteState implements CatalogState {
     );
   }
 
-  #insertFile(table: string, batch: string, file: DataFile, n: number): void {
+  #insertFile(table: string, batch: string | undefined, file: DataFile, n: number): void {
     const no = this.#need(table);
     const id = this.#driver.get<{ id: number }>(
       `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition)
@@ -289,7 +345,7 @@ export class SqliteState implements CatalogState {
       no,
       file.key,
       n,
-      batch,
+      batch ?? null,
       file.rows,
       file.bytes,
       Buffer.from(file.sha256, "hex"),

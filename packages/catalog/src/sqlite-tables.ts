@@ -20,12 +20,15 @@ interface TableRow {
   readonly rows: number;
   readonly files: number;
   readonly bytes: number;
+  readonly hot_batches: number;
+  readonly hot_bytes: number;
+  readonly hot_since: number;
 }
 
 /** Tables that are live at a snapshot, as they were then: takes it four times. */
 const TABLES_AT = `
   SELECT t.no, t.id, t.name, t.folder, t.partition_by, t.order_by, t.created_in,
-    v.version, v.last_field_id, v.schema, x.rows, x.files, x.bytes
+    v.version, v.last_field_id, v.schema, x.rows, x.files, x.bytes, x.hot_batches, x.hot_bytes, x.hot_since
   FROM tables t
   JOIN schema_versions v ON v.table_no = t.no
     AND v.version = (SELECT max(version) FROM schema_versions WHERE table_no = t.no AND snapshot <= ?)
@@ -60,6 +63,9 @@ function toTableInfo(row: TableRow): TableInfo {
     rows: row.rows,
     files: row.files,
     bytes: row.bytes,
+    hotBatches: row.hot_batches,
+    hotBytes: row.hot_bytes,
+    hotSince: row.hot_since,
   };
 }
 

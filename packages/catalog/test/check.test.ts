@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { apply } from "../src/apply.js";
 import type { Draft, Operation } from "../src/catalog.js";
 import { check, type Verdict } from "../src/check.js";
-import { append, create, dataFile, draft, part, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, draft, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
 /** A state after these entries, one per list. */
@@ -28,6 +28,8 @@ function stateAfter(...entries: Operation[][]): MemoryState {
   }
   return state;
 }
+
+const NO_ROWS = { rows: 0, files: 0, bytes: 0, hotBatches: 0, hotBytes: 0, hotSince: 0 };
 
 /** What a verdict says, without its sentence. */
 function shortly(verdict: Verdict): string {
@@ -287,7 +289,7 @@ describe("apply", () => {
       },
       { change: "batch", table: "t1", batch: "b-3", hash: "rows:b-3", rows: 0, time: 5 },
       { change: "drop", table: "t1" },
-      { change: "totals", table: "t1", totals: { rows: 3, files: 3, bytes: 300 } },
+      { change: "totals", table: "t1", totals: { ...NO_ROWS, rows: 3, files: 3, bytes: 300 } },
     ]);
   });
 
@@ -307,7 +309,82 @@ describe("apply", () => {
     expect(changes.slice(1)).toEqual([
       { change: "create", table: "t1", name: "events", folder: "events-t1", partitionBy: [], orderBy: [] },
       { change: "version", table: "t1", version: 1, schema: SCHEMA, lastFieldId: 2 },
-      { change: "totals", table: "t1", totals: { rows: 0, files: 0, bytes: 0 } },
+      { change: "totals", table: "t1", totals: NO_ROWS },
     ]);
+  });
+});
+
+describe("hot batches", () => {
+  const lake = (): MemoryState =>
+    stateAfter(
+      [create("t1", "events"), append("t1", "cold", ["k1"]), create("t2", "other"), hot("t2", "h-1", 5)], // 1
+      [hot("t1", "h-1", 2)], // 2
+      [hot("t1", "h-2", 3)], // 3
+      [rearrange("t1", { removeHot: ["h-1"], addFiles: [dataFile("f1", { rows: 2, base: 3 })] })], // 4
+    );
+  const file = (rows: number) => [dataFile("new", { rows, base: 4 })];
+
+  it.each<[string, Operation, string]>([
+    ["a hot batch", hot("t1", "h-3", 1), "apply"],
+    ["a batch that is known, and folded since", hot("t1", "h-1", 2), "duplicate"],
+    ["one with other content", hot("t1", "h-1", 2, { hash: "rows:other" }), "conflict batch_conflict"],
+    ["one for another schema version", hot("t1", "h-3", 1, { schemaVersion: 2 }), "stale schema"],
+    [
+      "bounds of a field that is no integer",
+      hot("t1", "h-3", 1, { hot: { data: Uint8Array.of(1), bounds: [{ fieldId: 2, min: 1n, max: 1n }] } }),
+      "invalid bad_batch",
+    ],
+    [
+      "bounds beyond 64 bits",
+      hot("t1", "h-3", 1, { hot: { data: Uint8Array.of(1), bounds: [{ fieldId: 1, min: 1n, max: 2n ** 63n }] } }),
+      "invalid bad_batch",
+    ],
+    ["a fold", rearrange("t1", { removeHot: ["h-2"], addFiles: file(3) }), "apply"],
+    ["a compaction", rearrange("t1", { removeFiles: ["k1", "f1"], addFiles: file(3) }), "apply"],
+    ["both", rearrange("t1", { removeHot: ["h-2"], removeFiles: ["k1"], addFiles: file(4) }), "apply"],
+    ["a batch that is folded", rearrange("t1", { removeHot: ["h-1"], addFiles: file(2) }), "stale removed"],
+    [
+      "a batch that has its rows in files",
+      rearrange("t1", { removeHot: ["cold"], addFiles: file(1) }),
+      "stale removed",
+    ],
+    ["a batch of another table", rearrange("t2", { removeHot: ["h-2"], addFiles: file(3) }), "stale removed"],
+    ["a batch twice", rearrange("t1", { removeHot: ["h-2", "h-2"], addFiles: file(6) }), "stale removed"],
+    ["a file of another table", rearrange("t2", { removeFiles: ["k1"], addFiles: file(1) }), "stale removed"],
+    ["a table that is not there", rearrange("t3", { removeHot: ["h-2"], addFiles: file(3) }), "stale table_missing"],
+    ["rows that get lost", rearrange("t1", { removeHot: ["h-2"], addFiles: file(2) }), "invalid bad_rearrangement"],
+    ["rows that appear", rearrange("t1", { removeHot: ["h-2"], addFiles: file(4) }), "invalid bad_rearrangement"],
+    ["a used key", rearrange("t1", { removeFiles: ["k1"], addFiles: [dataFile("k1")] }), "invalid bad_file"],
+  ])("%s", (_, operation, expected) => {
+    expect(shortly(check(lake(), draft(operation)))).toBe(expected);
+  });
+
+  it("stay removed within a draft", () => {
+    const again = draft(
+      rearrange("t1", { removeHot: ["h-2"], addFiles: [dataFile("a", { rows: 3, base: 4 })] }),
+      rearrange("t1", { removeHot: ["h-2"], addFiles: [dataFile("b", { rows: 3, base: 4 })] }),
+    );
+    expect(shortly(check(lake(), again))).toBe("stale removed");
+  });
+
+  it("cannot be folded below the floor", () => {
+    const state = stateAfter(
+      [create("t1", "events"), hot("t1", "h-1", 2)],
+      [hot("t1", "h-2", 1)],
+      [{ op: "floor", floor: 2 }],
+    );
+    const fold = rearrange("t1", { removeHot: ["h-1"], addFiles: [dataFile("f", { rows: 2, base: 1 })] });
+    expect(shortly(check(state, draft(fold)))).toBe("stale floor");
+  });
+
+  it("count as rows, and their bytes apart from those of files", () => {
+    expect(lake().totals("t1")).toEqual({
+      rows: 6,
+      files: 2,
+      bytes: 200,
+      hotBatches: 1,
+      hotBytes: "rows of h-2".length,
+      hotSince: 4,
+    });
   });
 });

@@ -68,6 +68,17 @@ export function append(table: string, batch: string, keys: readonly string[], mo
   };
 }
 
+/** Bytes that the catalog keeps and never reads. */
+export function hot(table: string, batch: string, rows: number, more: Partial<Append> = {}): Append {
+  return append(table, batch, [], { rows, hot: { data: Buffer.from(`rows of ${batch}`), bounds: [] }, ...more });
+}
+
+type Rearrange = Extract<Operation, { op: "rearrange" }>;
+
+export function rearrange(table: string, more: Partial<Rearrange>): Rearrange {
+  return { op: "rearrange", table, removeHot: [], removeFiles: [], addFiles: [], ...more };
+}
+
 export function draft(...operations: Operation[]): Draft {
   return { operations };
 }

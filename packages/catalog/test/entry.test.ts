@@ -1,8 +1,8 @@
 import { CatalogError, CorruptionError } from "@eider/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeEntry, type Entry, encodeEntry } from "../src/entry.js";
-import { append, create, dataFile, part, SCHEMA, statistics } from "./fixtures.js";
+import { decodeEntry, type Entry, encodeEntry, encodeHeader } from "../src/entry.js";
+import { append, create, dataFile, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
 
 const ENTRY: Entry = {
   lake: "lake",
@@ -74,11 +74,25 @@ function frame(header: string): Uint8Array {
   return bytes;
 }
 
-const headerOf = (entry: Entry): string => Buffer.from(encodeEntry(entry)).subarray(4).toString();
+/** With two blobs. */
+const HOT: Entry = {
+  ...ENTRY,
+  operations: [
+    hot("t1", "h-1", 2, {
+      hot: { data: Buffer.from("first"), bounds: [{ fieldId: 1, min: -(2n ** 63n), max: 2n ** 64n - 1n }] },
+    }),
+    rearrange("t1", { removeHot: ["h-0"], removeFiles: ["k"], addFiles: [dataFile("f", { partition: [5n] })] }),
+    hot("t1", "h-2", 1),
+  ],
+};
+
+const headerText = (entry: Entry): string => Buffer.from(encodeHeader(entry)).subarray(4).toString();
+const BLOBS = Buffer.from("firstrows of h-2");
 
 describe("entries", () => {
   it("come back as they were", () => {
     expect(decodeEntry(encodeEntry(ENTRY))).toStrictEqual(ENTRY);
+    expect(decodeEntry(encodeEntry(HOT))).toStrictEqual(HOT);
   });
 
   it("are a length and JSON, with exact values as tagged text", () => {
@@ -96,8 +110,20 @@ describe("entries", () => {
     ]);
   });
 
+  it("have the rows of hot batches behind the header, with length and SHA-256", () => {
+    const bytes = Buffer.from(encodeEntry(HOT));
+    const end = 4 + bytes.readUInt32LE();
+    expect(bytes.subarray(end).toString()).toBe("firstrows of h-2");
+    // By sha256sum(1).
+    expect(JSON.parse(bytes.subarray(4, end).toString()).blobs).toEqual([
+      { bytes: 5, sha256: "a7937b64b8caa58f03721bb6bacf5c78cb235febe0e70b1b84cd99541461a08e" },
+      { bytes: 11, sha256: "7aca850aa713db8b10687137302535a759f8556199e65ed4007852412f8dfd93" },
+    ]);
+    expect(Buffer.from(encodeHeader(HOT))).toEqual(bytes.subarray(0, end));
+  });
+
   it("that need a newer reader are refused, never skipped", () => {
-    const newer = frame(headerOf(ENTRY).replace('"minReader":1', '"minReader":2'));
+    const newer = frame(headerText(ENTRY).replace('"minReader":1', '"minReader":2'));
     expect(() => decodeEntry(newer)).toThrow(CatalogError);
     expect(() => decodeEntry(newer)).toThrow(/needs reader 2, this one is 1/);
   });
@@ -112,27 +138,36 @@ describe("entries", () => {
     ["null", frame("null")],
     ["no fields", frame("{}")],
     ["bytes after it", Buffer.concat([encodeEntry(ENTRY), Uint8Array.of(0)])],
-    ["an unknown operation", frame(headerOf(ENTRY).replace('"op":"drop"', '"op":"burn"'))],
-    ["an unknown type", frame(headerOf(ENTRY).replace('"kind":"uuid"', '"kind":"uuid7"'))],
-    ["a type with parameters for a name", frame(headerOf(ENTRY).replace('"kind":"uuid"', '"kind":"decimal(3,1)"'))],
-    ["a fraction for a count", frame(headerOf(ENTRY).replace('"n":7', '"n":7.5'))],
-    ["a count beyond 2^53", frame(headerOf(ENTRY).replace('"n":7', '"n":9007199254740993'))],
-    ["entry 0", frame(headerOf(ENTRY).replace('"n":7', '"n":0'))],
-    ["a number for a text", frame(headerOf(ENTRY).replace('"prev":"six"', '"prev":6'))],
-    ["an untagged bound", frame(headerOf(ENTRY).replace("i-9223372036854775808", "-9223372036854775808"))],
-    ["a bound that is no integer", frame(headerOf(ENTRY).replace("i-9223372036854775808", "i1.5"))],
-    ["a position that is none", frame(headerOf(ENTRY).replace('"to":"6.2"', '"to":"6.0"'))],
-    ["a sequence beyond 2^63", frame(headerOf(ENTRY).replace('"last":"141"', '"last":"9223372036854775808"'))],
-    ["odd hex", frame(headerOf(ENTRY).replace("x00ff", "x00f"))],
-    ["an endless type", frame(headerOf(ENTRY).replace('{"kind":"uuid"}', nested(5000)))],
+    ["an unknown operation", frame(headerText(ENTRY).replace('"op":"drop"', '"op":"burn"'))],
+    ["an unknown type", frame(headerText(ENTRY).replace('"kind":"uuid"', '"kind":"uuid7"'))],
+    ["a type with parameters for a name", frame(headerText(ENTRY).replace('"kind":"uuid"', '"kind":"decimal(3,1)"'))],
+    ["a fraction for a count", frame(headerText(ENTRY).replace('"n":7', '"n":7.5'))],
+    ["a count beyond 2^53", frame(headerText(ENTRY).replace('"n":7', '"n":9007199254740993'))],
+    ["entry 0", frame(headerText(ENTRY).replace('"n":7', '"n":0'))],
+    ["a number for a text", frame(headerText(ENTRY).replace('"prev":"six"', '"prev":6'))],
+    ["an untagged bound", frame(headerText(ENTRY).replace("i-9223372036854775808", "-9223372036854775808"))],
+    ["a bound that is no integer", frame(headerText(ENTRY).replace("i-9223372036854775808", "i1.5"))],
+    ["a position that is none", frame(headerText(ENTRY).replace('"to":"6.2"', '"to":"6.0"'))],
+    ["a sequence beyond 2^63", frame(headerText(ENTRY).replace('"last":"141"', '"last":"9223372036854775808"'))],
+    ["odd hex", frame(headerText(ENTRY).replace("x00ff", "x00f"))],
+    ["a blob less", encodeHeader(HOT)],
+    ["a blob that is cut off", encodeEntry(HOT).subarray(0, -1)],
+    ["a byte after its blobs", Buffer.concat([encodeEntry(HOT), Uint8Array.of(0)])],
+    ["another blob", Buffer.concat([encodeHeader(HOT), Buffer.from("Firstrows of h-2")])],
+    ["a blob that nothing names", Buffer.concat([frame(headerText(HOT).replace('"hot":', '"hat":')), BLOBS])],
+    ["a hot batch without a blob", frame(headerText(HOT).replace(/"blobs":\[.*?\]/, '"blobs":[]'))],
+    ["bounds that are no integers", Buffer.concat([frame(headerText(HOT).replace('"min":"i', '"min":"f')), BLOBS])],
+    ["an endless type", frame(headerText(ENTRY).replace('{"kind":"uuid"}', nested(5000)))],
   ])("with %s are corrupt", (_, bytes) => {
     expect(() => decodeEntry(bytes)).toThrow(CorruptionError);
   });
 
   it("survive any damage without another kind of error", () => {
-    const good = encodeEntry(ENTRY);
+    const entries = [encodeEntry(ENTRY), encodeEntry(HOT)];
     fc.assert(
-      fc.property(fc.nat(good.length - 1), fc.nat(255), fc.nat(good.length), (at, byte, length) => {
+      fc.property(fc.nat(1), fc.nat(2000), fc.nat(255), fc.nat(2000), (which, at, byte, end) => {
+        const good = entries[which]!;
+        const length = Math.min(end, good.length);
         const bad = good.slice(0, length);
         if (at < length) bad[at] = byte;
         try {

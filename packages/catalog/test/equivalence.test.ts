@@ -4,12 +4,12 @@ import { BatchConflictError, InvalidInputError } from "@eider/core";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { apply, floorAfter } from "../src/apply.js";
-import type { CommitResult, Draft, Operation, Receipt } from "../src/catalog.js";
+import type { CommitResult, Draft, HotBatch, Operation, Receipt } from "../src/catalog.js";
 import { check } from "../src/check.js";
 import { decodeEntry } from "../src/entry.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
 import { openSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
-import { append, create, dataFile, part, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
 const BATCHES = ["b1", "b2", "b3", "b4", "__proto__", "é", "a\0b", "😀"];
@@ -49,6 +49,26 @@ const operation = fc.oneof(
       reject: fc.option(fc.string({ unit: "grapheme" }), { nil: undefined }),
     }),
   },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("hot" as const),
+      table,
+      batch,
+      hash,
+      rows: fc.integer({ min: 1, max: 3 }),
+      low: fc.bigInt({ min: -5n, max: 5n }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("rearrange" as const),
+      table,
+      picks: fc.array(fc.nat(9), { maxLength: 3 }),
+      miscounts: fc.constantFrom(0, 0, 0, 0, 0, 1),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), table }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("floor" as const), floor: fc.nat(8) }) },
   {
@@ -61,7 +81,7 @@ const operation = fc.oneof(
       hash,
     }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("rollback" as const), table, back: fc.nat(4) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("rollback" as const), table, back: fc.nat(6) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -144,6 +164,36 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
         rejects: planned.reject === undefined ? [] : [{ line: 1, code: "c", reason: "r", raw: planned.reject }],
       });
     }
+    case "hot": {
+      const { table: id, batch: batchId, rows, low } = planned;
+      return hot(id, batchId, rows, {
+        hash: planned.hash,
+        schemaVersion: model.table(id)?.schemaVersion ?? 1,
+        hot: { data: Buffer.from(`${batchId} ${low}`), bounds: [{ fieldId: 1, min: low, max: low + 2n }] },
+      });
+    }
+    case "rearrange": {
+      const { picks, miscounts } = planned;
+      const { files, hotBatches } = model.parts(planned.table);
+      // A pick may be of what was removed before, or be made twice.
+      const removeHot = picks.flatMap((pick) => hotBatches[pick] ?? []);
+      const removeFiles = picks.flatMap((pick) => files[pick] ?? []);
+      const rows = [...removeHot, ...removeFiles].reduce((sum, part) => sum + part.rows, 0);
+      const version = model.table(planned.table)?.schemaVersion ?? 1;
+      return rearrange(planned.table, {
+        removeHot: removeHot.length + removeFiles.length > 0 ? removeHot.map(({ name }) => name) : ["b1"],
+        removeFiles: removeFiles.map(({ name }) => name),
+        addFiles: [
+          dataFile(nextKey(), {
+            rows: rows + miscounts,
+            base: model.head().n,
+            schemaVersion: version,
+            partition: [null],
+            columns: [statistics(1, { min: -5n, max: 7n }), statistics(2)],
+          }),
+        ],
+      });
+    }
     case "drop":
       return { op: "drop", table: planned.table };
     case "floor":
@@ -221,15 +271,29 @@ const noDuplicateBatches = (draft: Draft): boolean => {
   return new Set(ids).size === ids.length;
 };
 
+/** In pages of two batches, or of a snapshot with more. */
+async function hotInPages(catalog: SqliteCatalog, id: string, at: number): Promise<HotBatch[]> {
+  const all: HotBatch[] = [];
+  for (;;) {
+    const page = await catalog.hotBatches(id, { at, after: all.at(-1)?.addedIn ?? 0, limit: 2 });
+    if (page.length === 0) break;
+    all.push(...page);
+  }
+  expect(all).toEqual(await catalog.hotBatches(id, { at }));
+  return all;
+}
+
 async function tablesAt(catalog: SqliteCatalog, at: number): Promise<unknown[]> {
   const tables = await catalog.tables(at);
   return Promise.all(
-    tables.map(async ({ id, name, schema, schemaVersion, createdIn, rows, files, bytes }) => {
+    tables.map(async ({ folder, partitionBy, orderBy, lastFieldId, ...table }) => {
+      const { id, name, rows } = table;
       const batches = await catalog.batches(id, { at });
       const byId = (a: { batchId: string }, b: { batchId: string }): number => (a.batchId < b.batchId ? -1 : 1);
       expect(await catalog.table(name.toUpperCase(), at)).toMatchObject({ id, rows });
       return {
-        ...{ id, name, schema, schemaVersion, createdIn, rows, files, bytes },
+        ...table,
+        hot: await hotInPages(catalog, id, at),
         list: await catalog.files(id, at),
         batches: batches
           .map(({ batchId, contentHash, rows: n, snapshot }) => ({ batchId, hash: contentHash, rows: n, snapshot }))
@@ -290,8 +354,15 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
       }
       // The log alone leads to the same state again: entries are dense, chained, and valid where they stand.
       const replayed = new MemoryState();
-      for (const { header } of driver!.all<{ header: Uint8Array }>("SELECT header FROM entries ORDER BY n")) {
-        const entry = decodeEntry(header);
+      for (const row of driver!.all<{ n: number; header: Uint8Array }>("SELECT n, header FROM entries ORDER BY n")) {
+        const blobs = driver!.all<{ data: Uint8Array }>(
+          // A rollback adds copies, which no receipt is of.
+          `SELECT h.data FROM hot_batches h
+           JOIN receipts r ON r.table_no = h.table_no AND r.batch = h.batch AND r.snapshot = h.added_in
+           WHERE h.added_in = ? ORDER BY h.id`,
+          row.n,
+        );
+        const entry = decodeEntry(Buffer.concat([row.header, ...blobs.map(({ data }) => data)]));
         expect([entry.n, entry.prev]).toEqual([replayed.head().n + 1, replayed.head().id]);
         expect(check(replayed, entry)).toEqual({ status: "apply" });
         replayed.apply(apply(replayed, entry));
@@ -310,8 +381,10 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
     "stale table_missing",
     "stale schema",
     "stale floor",
+    "stale removed",
     "stale snapshot",
     "invalid bad_file",
+    "invalid bad_rearrangement",
     "invalid bad_floor",
     "stale cursor",
     "stale sequence",

@@ -2,8 +2,17 @@
 
 import { nameKey, type Schema } from "@eider/core";
 import type { Change } from "../src/apply.js";
-import type { DataFile } from "../src/catalog.js";
-import type { BatchRecord, CatalogState, EntryHead, MarkState, PastTable, TableState, Totals } from "../src/check.js";
+import type { DataFile, HotRows } from "../src/catalog.js";
+import type {
+  BatchRecord,
+  CatalogState,
+  EntryHead,
+  Extent,
+  MarkState,
+  PastTable,
+  TableState,
+  Totals,
+} from "../src/check.js";
 
 interface Table {
   readonly id: string;
@@ -16,7 +25,16 @@ interface Table {
   readonly totals: { snapshot: number; totals: Totals }[];
   readonly batches: Map<string, BatchRecord>;
   readonly marks: Map<string, MarkState>;
-  readonly files: { addedIn: number; removedIn: number; batch: string; file: DataFile }[];
+  readonly files: { addedIn: number; removedIn: number; batch: string | undefined; file: DataFile }[];
+  readonly hot: {
+    addedIn: number;
+    removedIn: number;
+    batch: string;
+    rows: number;
+    schemaVersion: number;
+    rowsOf: HotRows;
+  }[];
+  readonly rollbacks: number[];
 }
 
 export class MemoryState implements CatalogState {
@@ -70,6 +88,16 @@ export class MemoryState implements CatalogState {
     return [...this.#tables.values()].some((t) => t.files.some(({ file }) => file.key === key));
   }
 
+  liveFile(table: string, key: string): Extent | undefined {
+    const { files } = this.#tables.get(table)!;
+    return files.find(({ file, removedIn }) => file.key === key && removedIn === Infinity)?.file;
+  }
+
+  liveHot(table: string, batch: string): Extent | undefined {
+    const found = this.#tables.get(table)!.hot.find((hot) => hot.batch === batch && hot.removedIn === Infinity);
+    return found && { rows: found.rows, bytes: found.rowsOf.data.length };
+  }
+
   totals(table: string): Totals {
     return this.#tables.get(table)!.totals.at(-1)!.totals;
   }
@@ -94,7 +122,15 @@ export class MemoryState implements CatalogState {
       }
       case "create": {
         const { table: id, name, folder, partitionBy } = change;
-        const empty = { versions: [], totals: [], batches: new Map(), marks: new Map(), files: [] };
+        const empty = {
+          versions: [],
+          totals: [],
+          batches: new Map(),
+          marks: new Map(),
+          files: [],
+          hot: [],
+          rollbacks: [],
+        };
         this.#tables.set(id, { id, name, folder, partitionBy, createdIn: snapshot, droppedIn: Infinity, ...empty });
         return;
       }
@@ -120,7 +156,12 @@ export class MemoryState implements CatalogState {
           .files.push({ addedIn: snapshot, removedIn: Infinity, batch: change.batch, file: change.file });
         return;
       case "rollback": {
-        const { files } = this.#tables.get(change.table)!;
+        const { files, hot, rollbacks } = this.#tables.get(change.table)!;
+        const batches = hot.filter((h) => h.addedIn <= change.to && h.removedIn > change.to);
+        const missing = batches.filter((h) => h.removedIn !== Infinity);
+        for (const h of hot) if (h.removedIn === Infinity && !batches.includes(h)) h.removedIn = snapshot;
+        for (const h of missing) hot.push({ ...h, addedIn: snapshot, removedIn: Infinity });
+        rollbacks.push(snapshot);
         const then = files.filter((f) => f.addedIn <= change.to && f.removedIn > change.to);
         const now = files.filter((f) => f.removedIn === Infinity);
         for (const file of now) if (!then.includes(file)) file.removedIn = snapshot;
@@ -137,6 +178,22 @@ export class MemoryState implements CatalogState {
         if (change.snapshot === undefined) this.tags.delete(change.name);
         else this.tags.set(change.name, change.snapshot);
         return;
+      case "hot": {
+        const { batch, rows, schemaVersion, hot: rowsOf } = change;
+        const hot = { addedIn: snapshot, removedIn: Infinity, batch, rows, schemaVersion, rowsOf };
+        this.#tables.get(change.table)!.hot.push(hot);
+        return;
+      }
+      case "removeFile":
+        this.#tables
+          .get(change.table)!
+          .files.find((f) => f.file.key === change.key && f.removedIn === Infinity)!.removedIn = snapshot;
+        return;
+      case "removeHot":
+        this.#tables
+          .get(change.table)!
+          .hot.find((h) => h.batch === change.batch && h.removedIn === Infinity)!.removedIn = snapshot;
+        return;
       case "reject":
         return;
       case "totals":
@@ -152,7 +209,11 @@ export class MemoryState implements CatalogState {
       .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
       .map((t) => {
         const versions = t.versions.filter(({ snapshot }) => snapshot <= at);
-        const files = t.files.filter(({ addedIn, removedIn }) => addedIn <= at && removedIn > at);
+        const isLive = (part: { addedIn: number; removedIn: number }): boolean =>
+          part.addedIn <= at && at < part.removedIn;
+        const files = t.files.filter(isLive);
+        const hot = t.hot.filter(isLive);
+        const changed = [...t.hot.map(({ removedIn }) => removedIn), ...t.rollbacks].filter((n) => n <= at);
         const sum = (of: (file: DataFile) => number): number => files.reduce((n, { file }) => n + of(file), 0);
         return {
           id: t.id,
@@ -160,15 +221,35 @@ export class MemoryState implements CatalogState {
           schema: versions.at(-1)!.schema,
           schemaVersion: versions.length,
           createdIn: t.createdIn,
-          rows: sum(({ rows }) => rows),
+          rows: sum(({ rows }) => rows) + hot.reduce((n, { rows }) => n + rows, 0),
           files: files.length,
           bytes: sum(({ bytes }) => bytes),
+          hotBatches: hot.length,
+          hotBytes: hot.reduce((n, { rowsOf }) => n + rowsOf.data.length, 0),
+          hotSince: Math.max(0, ...changed),
+          hot: hot.map(({ addedIn, batch, rows, schemaVersion, rowsOf }) => ({
+            addedIn,
+            batchId: batch,
+            rows,
+            schemaVersion,
+            schema: t.versions[schemaVersion - 1]!.schema,
+            data: Buffer.from(rowsOf.data),
+          })),
           list: files.map(({ addedIn, batch, file }) => ({ ...file, addedIn, batchId: batch })),
           batches: [...t.batches]
             .filter(([, record]) => record.snapshot <= at)
             .map(([batchId, { hash, rows, snapshot }]) => ({ batchId, hash, rows, snapshot })),
         };
       });
+  }
+
+  /** All files and hot batches that the table ever had. */
+  parts(table: string): Readonly<Record<"files" | "hotBatches", { name: string; rows: number }[]>> {
+    const { files = [], hot = [] } = this.#tables.get(table) ?? {};
+    return {
+      files: files.map(({ file }) => ({ name: file.key, rows: file.rows })),
+      hotBatches: hot.map(({ batch, rows }) => ({ name: batch, rows })),
+    };
   }
 
   /** Of every table ever. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { BatchConflictError, CatalogError, InvalidInputError, NotFoundError } from "@eider/core";
 import { describe, expect, it } from "vitest";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { append, create, dataFile, draft, SCHEMA, statistics, tempFolder } from "./fixtures.js";
+import { append, create, dataFile, draft, hot, rearrange, SCHEMA, statistics, tempFolder } from "./fixtures.js";
 
 /** A catalog in memory whose clock stands at `time`. */
 async function openCatalog(time = { now: Date.parse("2026-03-01T12:00:00.123Z") }): Promise<SqliteCatalog> {
@@ -189,6 +189,9 @@ describe("a snapshot", () => {
       rows: 1,
       files: 1,
       bytes: 100,
+      hotBatches: 0,
+      hotBytes: 0,
+      hotSince: 0,
     });
     expect(await catalog.table("events", 2)).toMatchObject({ schemaVersion: 2, lastFieldId: 3, rows: 3, files: 3 });
     expect(await catalog.tables(3)).toEqual([]);
@@ -371,6 +374,26 @@ describe("integer bounds", () => {
 
   it("cover all live files", async () => {
     expect(await bounds(file("a", [-5n, 3n]), file("b", [2n, 40n]))).toEqual(new Map([[1, { min: -5n, max: 40n }], u]));
+  });
+
+  it("cover hot batches, also once they are folded", async () => {
+    await using catalog = await openCatalog();
+    const bounds = async () => (await catalog.integerBounds("t1")).get(1);
+    const hotBatch = (id: string, min: bigint, max: bigint) =>
+      hot("t1", id, 1, { hot: { data: Uint8Array.of(1), bounds: [{ fieldId: 1, min, max }] } });
+    await catalog.commit(draft(columns, hotBatch("a", 5n, 6n)));
+    expect(await bounds()).toEqual({ min: 5n, max: 6n });
+    await catalog.commit(draft(append("t1", "b", [], { files: [file("b", [-1n, 2n])], rows: 1 })));
+    await catalog.commit(draft(hotBatch("c", 256n, 256n)));
+    expect(await bounds()).toEqual({ min: -1n, max: 256n });
+    const [one, both] = [file("one", [5n, 6n]), file("both", [-1n, 100n])];
+    await catalog.commit(draft(rearrange("t1", { removeHot: ["a"], addFiles: [one] })));
+    expect(await bounds()).toEqual({ min: -1n, max: 256n });
+    await catalog.commit(
+      draft(rearrange("t1", { removeHot: ["c"], removeFiles: ["b"], addFiles: [{ ...both, rows: 2 }] })),
+    );
+    // They may come back by a rollback.
+    expect(await bounds()).toEqual({ min: -1n, max: 256n });
   });
 
   it("are not disturbed by files with nulls alone, and absent where there is no value", async () => {

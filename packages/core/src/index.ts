@@ -46,6 +46,7 @@ export {
   type ProtobufType,
   protobufSchema,
 } from "./protobuf-schema.js";
+export { decodeRecordBatch, encodeRecordBatch } from "./record-message.js";
 export { DEFAULT_MAX_REJECTS, tooManyRejects } from "./row-batches.js";
 export { createRowParser, RefusedRow } from "./rows.js";
 export * from "./schema.js";

@@ -11,6 +11,8 @@ import type {
   Draft,
   FilesOptions,
   Head,
+  HotBatch,
+  HotOptions,
   IntegerBounds,
   Intent,
   ListedFile,
@@ -151,6 +153,10 @@ export class SharedCatalog implements Catalog {
 
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]> {
     return this.#index.files(tableId, at, options);
+  }
+
+  hotBatches(tableId: string, options?: HotOptions): Promise<HotBatch[]> {
+    return this.#index.hotBatches(tableId, options);
   }
 
   integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>> {

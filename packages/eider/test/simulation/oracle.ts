@@ -53,9 +53,16 @@ function readLog({ mode, hosts, bucket }: World): Entry[] {
   const { real } = hosts[0]!.disk;
   // Nobody may have come so far as to make it.
   if (!real.get("SELECT 1 FROM sqlite_schema WHERE name = 'entries'")) return [];
-  return real
-    .all<{ header: Uint8Array }>("SELECT header FROM entries ORDER BY n")
-    .map(({ header }) => decodeEntry(header));
+  return real.all<{ n: number; header: Uint8Array }>("SELECT n, header FROM entries ORDER BY n").map((entry) => {
+    // A rollback adds copies, which no receipt is of.
+    const blobs = real.all<{ data: Uint8Array }>(
+      `SELECT h.data FROM hot_batches h
+       JOIN receipts r ON r.table_no = h.table_no AND r.batch = h.batch AND r.snapshot = h.added_in
+       WHERE h.added_in = ? ORDER BY h.id`,
+      entry.n,
+    );
+    return decodeEntry(Buffer.concat([entry.header, ...blobs.map(({ data }) => data)]));
+  });
 }
 
 function checkLog(log: readonly Entry[], problems: string[]): Committed[] {
