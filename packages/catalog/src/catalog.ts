@@ -336,8 +336,8 @@ export interface Catalog extends AsyncDisposable {
   receipt(tableId: string, batchId: string): Promise<Receipt | undefined>;
   sourceMark(tableId: string, source: string): Promise<SourceMark | undefined>;
   /**
-   * What changed in a table behind a position, in order, up to and with snapshot `until`. At most `limit` snapshots (1000 by
-   * default) are looked at; a page without a change is the last.
+   * What changed in a table behind a position, in order, up to and with snapshot `until`: the changes of `limit` snapshots
+   * (1000 by default) at a time. No page is empty but the last.
    * @throws CatalogError `cursor_expired` if snapshots behind the position are kept no longer
    */
   changes(tableId: string, after: string, options?: { until?: number; limit?: number }): Promise<TableChange[]>;

@@ -9,7 +9,7 @@ import type { SqliteDriver } from "./sqlite-driver.js";
 import { readJson } from "./sqlite-json.js";
 import { tableNumber } from "./sqlite-tables.js";
 
-/** Looks at `limit` snapshots that changed the table: without a change in them there is none behind. */
+/** In pages of at least one change, as long as there is one. */
 export function listChanges(
   driver: SqliteDriver,
   tableId: string,
@@ -21,38 +21,53 @@ export function listChanges(
   const start = parsePosition(after);
   assertKept(driver, start.snapshot, start.changes === undefined);
   if (!table) return [];
-  const rows = driver.all<{ n: number; time: number; summary: string }>(
-    `SELECT e.n, e.time, e.summary FROM table_totals t JOIN entries e ON e.n = t.snapshot
-     WHERE t.table_no = ? AND t.snapshot >= ? AND t.snapshot <= ? ORDER BY t.snapshot LIMIT ?`,
-    table.no,
-    start.changes === undefined ? start.snapshot + 1 : start.snapshot,
-    until,
-    limit,
-  );
-  return rows.flatMap(({ n, time, summary }) => {
-    const json = readJson(summary);
-    const meta = readMeta(json);
-    const own = json
-      .get("operations")
-      .list()
-      .filter((operation) => isChange(operation, tableId));
-    const changes = own.map((operation, i): TableChange => {
-      // Behind the last change of a snapshot lies the next snapshot.
-      const position = formatPosition({ snapshot: n, ...(i + 1 < own.length && { changes: i + 1 }) });
-      if (operation.get("op").text() === "rollback") {
-        return { kind: "rollback", position, snapshot: n, to: operation.get("to").count(), meta };
-      }
-      const receipt = {
-        table: table.name,
-        batchId: operation.get("batchId").text(),
-        snapshot: n,
-        rows: operation.get("rows").count(),
-        contentHash: operation.get("hash").text(),
-        committedAt: new Date(time).toISOString(),
-      };
-      return { kind: "append", position, receipt, meta };
+  let next = start.changes === undefined ? start.snapshot + 1 : start.snapshot;
+  for (;;) {
+    const rows = driver.all<EntryRow>(
+      `SELECT e.n, e.time, e.summary FROM table_totals t JOIN entries e ON e.n = t.snapshot
+       WHERE t.table_no = ? AND t.snapshot >= ? AND t.snapshot <= ? ORDER BY t.snapshot LIMIT ?`,
+      table.no,
+      next,
+      until,
+      limit,
+    );
+    const changes = rows.flatMap((row) => {
+      const all = changesOf(row, tableId, table.name);
+      return row.n === start.snapshot ? all.slice(start.changes) : all;
     });
-    return n === start.snapshot ? changes.slice(start.changes) : changes;
+    if (changes.length > 0 || rows.length < limit) return changes;
+    next = rows.at(-1)!.n + 1;
+  }
+}
+
+interface EntryRow {
+  readonly n: number;
+  readonly time: number;
+  readonly summary: string;
+}
+
+function changesOf({ n, time, summary }: EntryRow, tableId: string, table: string): TableChange[] {
+  const json = readJson(summary);
+  const meta = readMeta(json);
+  const own = json
+    .get("operations")
+    .list()
+    .filter((operation) => isChange(operation, tableId));
+  return own.map((operation, i) => {
+    // Behind the last change of a snapshot lies the next snapshot.
+    const position = formatPosition({ snapshot: n, ...(i + 1 < own.length && { changes: i + 1 }) });
+    if (operation.get("op").text() === "rollback") {
+      return { kind: "rollback", position, snapshot: n, to: operation.get("to").count(), meta };
+    }
+    const receipt = {
+      table,
+      batchId: operation.get("batchId").text(),
+      snapshot: n,
+      rows: operation.get("rows").count(),
+      contentHash: operation.get("hash").text(),
+      committedAt: new Date(time).toISOString(),
+    };
+    return { kind: "append", position, receipt, meta };
   });
 }
 

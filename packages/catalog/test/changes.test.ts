@@ -63,6 +63,14 @@ describe("changes", () => {
     expect((await catalog.changes("t1", "0", { until: 3 })).map(short)).toEqual(ALL.slice(0, 3));
   });
 
+  it("are found behind snapshots that changed no rows", async () => {
+    await using catalog = await openCatalog();
+    await catalog.commit(draft(create("t1", "a"), create("t2", "b")));
+    await catalog.commit(draft(append("t2", "x", [])));
+    await catalog.commit(draft(append("t1", "x", [])));
+    expect((await catalog.changes("t1", "0", { limit: 1 })).map(short)).toEqual(["3 append x"]);
+  });
+
   it("that are kept no longer are an error, never skipped", async () => {
     const path = `${tempFolder()}/catalog.sqlite`;
     await using catalog = await openCatalog(path);

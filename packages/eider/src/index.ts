@@ -1,4 +1,4 @@
-export type { ListedFile, ListedReject, Receipt, SnapshotInfo, Timer } from "@eider/catalog";
+export type { CursorInfo, ListedFile, ListedReject, Receipt, SnapshotInfo, TagInfo, Timer } from "@eider/catalog";
 export type {
   ColumnStatistics,
   ColumnType,
@@ -41,10 +41,13 @@ export {
   t,
 } from "@eider/core";
 export type { Query, QueryColumn, QueryOptions, QueryStats, Sql, SqlParam, SqlRunner, ValueMode } from "@eider/query";
+export type { Cursor } from "./cursor.js";
+export type { AppendChange, Change, FeedOptions, RollbackChange } from "./feed.js";
 export { Lake } from "./lake.js";
 export type {
   AppendOptions,
   AppendResult,
+  CursorMove,
   Format,
   LakeLocation,
   LakeOptions,
@@ -53,6 +56,7 @@ export type {
   MaintainResult,
   Progress,
   Source,
+  SourceBatch,
   TableDescription,
   TableOptions,
   TypedTableOptions,

@@ -1,6 +1,8 @@
-import type { SnapshotInfo } from "@eider/catalog";
+import type { CursorInfo, SnapshotInfo, TagInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
-import { makeSql, type QueryOptions, type Sql, type SqlRunner } from "@eider/query";
+import { makeSql, type QueryOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
+import { rollback } from "./commit/rollback.js";
+import { Cursor } from "./cursor.js";
 import { traced } from "./diagnostics.js";
 import { maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
@@ -74,11 +76,11 @@ export class Lake implements AsyncDisposable {
     return new Table<R>(this.#host, name, options);
   }
 
-  /** Live tables, by name; `at` a snapshot number or an instant. */
-  tables(options: { readonly at?: number | Date } = {}): Promise<TableDescription[]> {
+  /** Live tables, by name; `at` a snapshot number, a tag or an instant. */
+  tables(options: { readonly at?: number | string | Date } = {}): Promise<TableDescription[]> {
     return this.#run(async () => {
       const { catalog } = this.#open;
-      const at = options.at === undefined ? undefined : await catalog.resolveSnapshot(options.at);
+      const at = options.at === undefined ? undefined : await snapshotOf(catalog, options.at);
       if (at === undefined) await catalog.refresh();
       return (await catalog.tables(at)).map(describe);
     });
@@ -101,6 +103,64 @@ export class Lake implements AsyncDisposable {
         return this.#open.engine();
       }, options),
     };
+  }
+
+  /**
+   * Names a snapshot, for `lake.with({ at: "name" })` and `AT (VERSION => 'name')`. A tag that exists moves there.
+   * @param options.at a snapshot's number, another tag or an instant; default: now
+   * @throws InvalidInputError `bad_name` if it begins with a digit; `bad_tag` while the lake is empty
+   */
+  tag(name: string, options: { readonly at?: number | string | Date } = {}): Promise<TagInfo> {
+    return this.#run(async () => {
+      this.#assertWritable();
+      const { catalog } = this.#open;
+      const snapshot = await snapshotOf(catalog, options.at);
+      await catalog.commit({ operations: [{ op: "tag", name, snapshot }] });
+      return { name, snapshot };
+    });
+  }
+
+  /** @throws NotFoundError `tag_not_found` */
+  untag(name: string): Promise<void> {
+    return this.#run(async () => {
+      this.#assertWritable();
+      const { catalog } = this.#open;
+      await catalog.resolveSnapshot({ tag: name });
+      await catalog.commit({ operations: [{ op: "tag", name }] });
+    });
+  }
+
+  /** By name. */
+  tags(): Promise<TagInfo[]> {
+    return this.#run(async () => {
+      await this.#open.catalog.refresh();
+      return this.#open.catalog.tags();
+    });
+  }
+
+  /** The place of a consumer in a feed, kept in the lake. It need not exist yet. */
+  cursor(name: string): Cursor {
+    return new Cursor(this.#host, name);
+  }
+
+  /** All cursors that were moved and have not ended, by name. */
+  cursors(): Promise<CursorInfo[]> {
+    return this.#run(async () => {
+      await this.#open.catalog.refresh();
+      return this.#open.catalog.cursors();
+    });
+  }
+
+  /**
+   * Makes all tables what they were at a snapshot, by one new commit; see `table.rollback`. Tables that were created since are
+   * dropped.
+   * @throws CatalogError `rollback_dropped` if a table was dropped since: it does not come back
+   */
+  rollback(options: { readonly to: number | string | Date }): Promise<{ readonly snapshot: number }> {
+    return this.#run(async () => {
+      this.#assertWritable();
+      return rollback(this.#open.catalog, options.to);
+    });
   }
 
   /** Removes what writers left behind. Safe at any time, while others read and write. */

@@ -5,7 +5,15 @@
 
 import { type CsvOptions, InvalidInputError } from "@eider/core";
 import type { QueryOptions } from "@eider/query";
-import type { AppendOptions, LakeOptions, MaintainOptions, TableOptions, VerifyOptions } from "./options.js";
+import type { FeedOptions } from "./feed.js";
+import type {
+  AppendOptions,
+  CursorMove,
+  LakeOptions,
+  MaintainOptions,
+  TableOptions,
+  VerifyOptions,
+} from "./options.js";
 import type { FileOptions, Rotation } from "./writer/layout.js";
 import type { ObjectWriterOptions } from "./writer/object-writer.js";
 import type { TableWriterOptions } from "./writer/table-writer.js";
@@ -73,6 +81,7 @@ const CSV: Rules<CsvOptions> = {
 const APPEND: Rules<AppendOptions> = {
   // Its own error says what an id is.
   batchId: anything,
+  cursor: object,
   format: oneOf("ndjson", "json", "csv", "tsv", "parquet", "arrow"),
   csv: object,
   schemaMode: oneOf("evolve", "strict", "ignore"),
@@ -85,6 +94,17 @@ const APPEND: Rules<AppendOptions> = {
   meta: object,
   signal,
   onProgress: callback,
+};
+
+const CURSOR_MOVE: Rules<CursorMove> = { name: text, from: text, to: text };
+
+const FEED: Rules<FeedOptions> = {
+  after: text,
+  // What is a snapshot and what is not, the feed says itself.
+  until: anything,
+  follow: truth,
+  pollMs: amount,
+  signal,
 };
 
 const QUERY: Rules<QueryOptions> = {
@@ -160,7 +180,19 @@ export const checkVerifyOptions = (options: VerifyOptions): void => check("lake.
 export const checkAppendOptions = (options: AppendOptions): void => {
   check("append", options, APPEND);
   if (options.csv !== undefined) check("append's csv", options.csv, CSV);
+  if (options.cursor !== undefined) checkCursorMove("append's cursor", options.cursor);
 };
+/** @throws InvalidInputError `bad_option`, also where something is missing */
+export const checkCursorMove = (what: string, move: CursorMove): void => {
+  check(what, move, CURSOR_MOVE);
+  for (const name of ["name", "from", "to"] as const) {
+    if (move[name] === undefined) {
+      throw new InvalidInputError("bad_option", `${what} needs name, from and to`, { subject: name });
+    }
+  }
+};
+/** @throws InvalidInputError `bad_option` */
+export const checkFeedOptions = (options: FeedOptions): void => check("table.changes", options, FEED);
 
 /** @throws InvalidInputError `bad_option` */
 export const checkObjectWriterOptions = (options: ObjectWriterOptions): void => {

@@ -95,9 +95,39 @@ export type Source<R = object> =
   | { readonly file: string | URL }
   | { readonly url: string | URL };
 
+/**
+ * A batch as a part of an endless source, such as a partition of a log: of each source only the last part is remembered.
+ * Parts follow each other without gap: what ends at or before the last one is a duplicate, what begins right behind it is
+ * new, and anything else is an error. The first part of a source may begin anywhere.
+ */
+export interface SourceBatch {
+  readonly source: string;
+  /** Number of the part, or of its last message: 0 to 2^63 − 1. */
+  readonly sequence: number | bigint;
+  /** Number of its first message. Default: `sequence`. */
+  readonly first?: number | bigint;
+}
+
+/** A move of a durable cursor, made only if the cursor is at `from`. See `lake.cursor(…)`. */
+export interface CursorMove {
+  readonly name: string;
+  /** Where the consumer began: `"0"` for a cursor that was never moved. */
+  readonly from: string;
+  /** The position behind what it has consumed. */
+  readonly to: string;
+}
+
 export interface AppendOptions {
-  /** Unique in the table; a retry with the same id commits nothing twice. Default: a new UUIDv7, which makes no promise about retries. */
-  readonly batchId?: string;
+  /**
+   * Unique in the table; a retry with the same id commits nothing twice. A text, or a part of a source. Default: a new
+   * UUIDv7, which makes no promise about retries.
+   */
+  readonly batchId?: string | SourceBatch;
+  /**
+   * Moves a cursor in the same commit: what is derived from a feed is so appended exactly once. A batch that is known is a
+   * duplicate wherever the cursor is; for a new one, a cursor that is elsewhere is `cursor_moved`.
+   */
+  readonly cursor?: CursorMove;
   readonly format?: Format;
   readonly csv?: CsvOptions;
   /**

@@ -7,12 +7,16 @@ import {
   type TableInfo,
 } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError } from "@eider/core";
-import { type AppendContext, append, appendInput } from "./commit/append.js";
+import { snapshotOf } from "@eider/query";
+import { type AppendContext, append, appendInput, findKnown } from "./commit/append.js";
+import { batchKey } from "./commit/batch-key.js";
+import { rollback } from "./commit/rollback.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
+import { type Change, type FeedOptions, feed } from "./feed.js";
 import type { OpenLake } from "./open.js";
-import { checkAppendOptions, checkTableWriterOptions } from "./option-rules.js";
-import type { AppendOptions, AppendResult, Source, TableDescription, TableOptions } from "./options.js";
+import { checkAppendOptions, checkFeedOptions, checkTableWriterOptions } from "./option-rules.js";
+import type { AppendOptions, AppendResult, Source, SourceBatch, TableDescription, TableOptions } from "./options.js";
 import { APPEND_LAYOUT, type FileLayout, fileLayout } from "./writer/layout.js";
 import { filesReady } from "./writer/object-writer.js";
 import { TableWriter, type TableWriterOptions } from "./writer/table-writer.js";
@@ -57,7 +61,9 @@ export class Table<R = object> {
       checkAppendOptions(options);
       this.#host.assertWritable();
       const context = this.#context(APPEND_LAYOUT);
-      return this.#traced(options.batchId, () => append(context, this.#plan, source as Source, options));
+      const { batchId } = options;
+      const id = batchId === undefined ? undefined : batchKey(batchId).id;
+      return this.#traced(id, () => append(context, this.#plan, source as Source, options));
     });
   }
 
@@ -99,9 +105,9 @@ export class Table<R = object> {
     const writer: TableWriter<R> = new TableWriter<R>(
       {
         tempFolder: open.tempFolder,
-        append: async (input, append) => {
+        append: async (input, id, append) => {
           await ready;
-          return this.#traced(append.batchId, () => appendInput(context, this.#plan, input, append));
+          return this.#traced(id, () => appendInput(context, this.#plan, input, { id }, append));
         },
         committedRows: (id) => this.#committedRows(id),
         onClosing: () => writers.delete(writer),
@@ -161,16 +167,46 @@ export class Table<R = object> {
   }
 
   /** Schema, options and size. @throws NotFoundError `table_not_found` */
-  describe(options: { readonly at?: number | Date } = {}): Promise<TableDescription> {
+  describe(options: { readonly at?: number | string | Date } = {}): Promise<TableDescription> {
     return this.#host.run(async () => describe(await this.#info(await this.#snapshot(options.at))));
   }
 
-  /** The receipt of a batch, for ever; undefined when no such batch was committed. */
-  receipt(batchId: string): Promise<Receipt | undefined> {
+  /**
+   * The receipt of a batch, for ever; undefined when no such batch was committed. For a part of a source that others have
+   * followed, the receipt of its last part.
+   */
+  receipt(batchId: string | SourceBatch): Promise<Receipt | undefined> {
     return this.#host.run(async () => {
-      await this.#host.open.catalog.refresh();
-      const table = await this.#host.open.catalog.table(this.name);
-      return table && this.#host.open.catalog.receipt(table.id, batchId);
+      const { catalog } = this.#host.open;
+      const batch = batchKey(batchId);
+      await catalog.refresh();
+      const table = await catalog.table(this.name);
+      return table && (await findKnown(catalog, table, batch))?.receipt;
+    });
+  }
+
+  /**
+   * What was committed to the table, one batch after the other, in order, without gap or repetition: from a position on
+   * (default: the beginning) up to now, or with `follow` for as long as the table is there. Rows are read when they are
+   * asked for, as they were committed.
+   * @throws NotFoundError `table_not_found`, unless it is followed
+   * @throws CatalogError `cursor_expired` where what lies behind the position is kept no longer
+   */
+  changes(options: FeedOptions = {}): AsyncIterable<Change> {
+    checkFeedOptions(options);
+    return feed(this.#host, this.name, options);
+  }
+
+  /**
+   * Makes the table what it was at a snapshot, rows and columns, by a new commit: whatever came since stays readable at its
+   * own snapshots, and batches that are rolled back are known all the same.
+   * @param options.to a snapshot's number, a tag or an instant
+   * @throws NotFoundError `table_not_found` if it is not there now, or was not then
+   */
+  rollback(options: { readonly to: number | string | Date }): Promise<{ readonly snapshot: number }> {
+    return this.#host.run(async () => {
+      this.#host.assertWritable();
+      return rollback(this.#host.open.catalog, options.to, this.name);
     });
   }
 
@@ -185,7 +221,7 @@ export class Table<R = object> {
   }
 
   /** The data files at a snapshot (default: now), in order of commit. */
-  files(options: { readonly at?: number | Date } = {}): Promise<ListedFile[]> {
+  files(options: { readonly at?: number | string | Date } = {}): Promise<ListedFile[]> {
     return this.#host.run(async () => {
       const at = await this.#snapshot(options.at);
       return this.#host.open.catalog.files((await this.#info(at)).id, at);
@@ -193,7 +229,7 @@ export class Table<R = object> {
   }
 
   /** A `read_parquet([…])` text that any DuckDB runs, and that gives the rows of this table. */
-  filesSql(options: { readonly at?: number | Date } = {}): Promise<string> {
+  filesSql(options: { readonly at?: number | string | Date } = {}): Promise<string> {
     return this.#host.run(async () => {
       const at = await this.#snapshot(options.at);
       return (await this.#host.open.engine()).filesSql(this.name, at);
@@ -229,8 +265,8 @@ export class Table<R = object> {
     return receipt.rows + rejects.length;
   }
 
-  async #snapshot(at: number | Date | undefined): Promise<number | undefined> {
-    return at === undefined ? undefined : this.#host.open.catalog.resolveSnapshot(at);
+  async #snapshot(at: number | string | Date | undefined): Promise<number | undefined> {
+    return at === undefined ? undefined : snapshotOf(this.#host.open.catalog, at);
   }
 
   async #info(at?: number): Promise<TableInfo> {

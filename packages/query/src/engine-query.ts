@@ -2,7 +2,7 @@
 
 import { concatBatches, emptyBatch, type RecordBatch, toArrowIPC, toArrowTable } from "@eider/core";
 import type { QueryEngine, RunningQuery } from "./engine.js";
-import type { Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
+import type { EngineQueryOptions, Query, QueryColumn, QueryStats } from "./query.js";
 import type { SqlInput } from "./sql.js";
 import { resultRows } from "./values.js";
 
@@ -12,10 +12,10 @@ const BATCH_ROWS = 61_440;
 export class EngineQuery<R> implements Query<R> {
   readonly #engine: () => Promise<QueryEngine>;
   readonly #input: SqlInput;
-  readonly #options: QueryOptions;
+  readonly #options: EngineQueryOptions;
   #stats: QueryStats | undefined;
 
-  constructor(engine: () => Promise<QueryEngine>, input: SqlInput, options: QueryOptions) {
+  constructor(engine: () => Promise<QueryEngine>, input: SqlInput, options: EngineQueryOptions) {
     this.#engine = engine;
     this.#input = input;
     this.#options = options;

@@ -13,7 +13,7 @@ import { type InstanceSettings, loadNative, type Native, type NativeDatabase, op
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, rewrite } from "./plan.js";
-import type { ParquetImport, Query, QueryColumn, QueryOptions, QueryStats } from "./query.js";
+import type { EngineQueryOptions, ParquetImport, Query, QueryColumn, QueryStats } from "./query.js";
 import { type ResultShape, Run } from "./run.js";
 import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
 import { Session, type SessionPlan } from "./session.js";
@@ -121,7 +121,7 @@ export class QueryEngine implements AsyncDisposable {
   }
 
   /** A query that runs when it is used. */
-  query<R>(input: SqlInput, options: QueryOptions = {}): Query<R> {
+  query<R>(input: SqlInput, options: EngineQueryOptions = {}): Query<R> {
     return new EngineQuery<R>(async () => this, input, options);
   }
 
@@ -129,7 +129,7 @@ export class QueryEngine implements AsyncDisposable {
    * Starts a statement. `all` runs it to its end first, `stream` computes rows as they are read.
    * @throws QueryError, NotFoundError `snapshot_not_found`, LimitError, CorruptionError, or the signal's reason
    */
-  async start(input: SqlInput, options: QueryOptions, mode: "stream" | "all"): Promise<RunningQuery> {
+  async start(input: SqlInput, options: EngineQueryOptions, mode: "stream" | "all"): Promise<RunningQuery> {
     const startedAt = performance.now();
     const prepared = await this.#prepare(input, options);
     const { run, plan } = prepared;
@@ -162,7 +162,7 @@ export class QueryEngine implements AsyncDisposable {
   }
 
   /** Names and types of a statement's columns. */
-  async columns(input: SqlInput, options: QueryOptions): Promise<QueryColumn[]> {
+  async columns(input: SqlInput, options: EngineQueryOptions): Promise<QueryColumn[]> {
     const prepared = await this.#prepare(input, options);
     try {
       const columns = await prepared.run.describe();
@@ -221,7 +221,7 @@ export class QueryEngine implements AsyncDisposable {
   }
 
   /** Plans a statement and gives it a session. */
-  async #prepare(input: SqlInput, options: QueryOptions) {
+  async #prepare(input: SqlInput, options: EngineQueryOptions) {
     this.#assertOpen();
     const statement = parseStatement(input.text);
     this.#assertAllowed(statement);

@@ -1,3 +1,4 @@
 export { type EngineOptions, QueryEngine } from "./engine.js";
 export type * from "./query.js";
-export { makeSql } from "./sql.js";
+export { snapshotOf } from "./snapshot.js";
+export { batchQuery, makeSql } from "./sql.js";

@@ -13,7 +13,7 @@ import { NotFoundError, QueryError } from "@eider/core";
 import { unknownTableMessage } from "./duckdb-error.js";
 import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
-import type { QueryOptions, SqlParam } from "./query.js";
+import type { EngineQueryOptions, SqlParam } from "./query.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
 import type { Session, SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
@@ -79,8 +79,8 @@ export class Planner implements AsyncDisposable {
    * @throws QueryError `unknown_table` (for `AT`), `bad_snapshot`; NotFoundError `snapshot_not_found`
    * @throws CorruptionError, LimitError where local copies of objects are made
    */
-  async plan(statement: Statement, values: BoundParameters, options: QueryOptions): Promise<Plan> {
-    const { at, prune = true, signal } = options;
+  async plan(statement: Statement, values: BoundParameters, options: EngineQueryOptions): Promise<Plan> {
+    const { at, batchId, prune = true, signal } = options;
     const snapshot = await snapshotOf(this.#catalog, at);
     const all = await this.#listTables(snapshot);
     const main = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
@@ -91,10 +91,10 @@ export class Planner implements AsyncDisposable {
     const keys: string[] = [];
     const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
-      const resolved = await Promise.all(of.map((table, i) => this.#resolve(table, then, wanted[i]!)));
+      const resolved = await Promise.all(of.map((table, i) => this.#resolve(table, then, wanted[i]!, batchId)));
       for (const table of of) filesConsidered += table.files;
       files.push(...resolved.flatMap((table) => table.files));
-      keys.push(`${then}:${of.map((table, i) => `${table.id}${predicateKey(wanted[i]!)}`).join()}`);
+      keys.push(resolved.map(({ key }) => key).join());
       return resolved;
     };
     const here = await resolve(main, snapshot);
@@ -189,11 +189,13 @@ export class Planner implements AsyncDisposable {
     );
   }
 
-  #resolve(table: TableInfo, snapshot: number, where: FilePredicate): Promise<ResolvedTable> {
-    const key = `${snapshot}:${table.id}:${predicateKey(where)}`;
+  /** With a batch, only its own files: those that it came with at this snapshot. */
+  #resolve(table: TableInfo, snapshot: number, where: FilePredicate, batchId?: string): Promise<ResolvedTable> {
+    const key = `${snapshot}:${table.id}:${predicateKey(where)}${batchId === undefined ? "" : JSON.stringify(batchId)}`;
     return remember(this.#tables, key, CACHED_VIEWS, async () => {
-      const files = await this.#catalog.files(table.id, snapshot, { statistics: false, where });
-      return { key, table, files };
+      const all = await this.#catalog.files(table.id, snapshot, { statistics: false, where });
+      const own = (file: ListedFile): boolean => file.addedIn === snapshot && file.batchId === batchId;
+      return { key, table, files: batchId === undefined ? all : all.filter(own) };
     });
   }
 
@@ -257,12 +259,13 @@ function travelTarget(travel: TimeTravel, values: BoundParameters): number | str
   const number = typeof target === "bigint" ? Number(target) : target;
   if (by === "version") {
     if (typeof number === "number") return number;
-    if (typeof number === "string" && /^\d+$/.test(number)) return Number(number);
-  } else if (typeof number === "string" || number instanceof Date) return number;
+    // A number, or a tag.
+    if (typeof number === "string" && (/^\d+$/.test(number) || /^\D/.test(number))) return number;
+  } else if (number instanceof Date || (typeof number === "string" && /^\s*\d/.test(number))) return number;
   throw new QueryError(
     "bad_snapshot",
     by === "version"
-      ? "AT (VERSION => …) takes a snapshot's number"
+      ? "AT (VERSION => …) takes a snapshot's number or tag"
       : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
     { position: travel.start },
   );

@@ -25,12 +25,17 @@ export interface QueryOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds. */
   readonly timeoutMs?: number;
-  /** Snapshot number, ISO instant or Date. Default: the head when the query starts. */
+  /** Snapshot number, tag, ISO instant or Date. Default: the head when the query starts. */
   readonly at?: number | string | Date;
   /** Default `exact`. */
   readonly values?: ValueMode;
   /** Whether files that cannot match are left out, by the statistics in the catalog. Default true; false is for comparing. */
   readonly prune?: boolean;
+}
+
+/** Of a query that shows, in place of its tables, what one batch brought to them at the snapshot. */
+export interface EngineQueryOptions extends QueryOptions {
+  readonly batchId?: string;
 }
 
 export interface QueryColumn {

@@ -7,12 +7,16 @@ import { QueryError } from "@eider/core";
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
 
 /**
- * Number of the snapshot: the head by default, a number (or digits) itself, for an instant the last one up to it.
- * @throws QueryError `bad_snapshot`; NotFoundError `snapshot_not_found`
+ * Number of the snapshot: the head by default, a number (or digits) itself, for an instant the last one up to it, for a tag
+ * the one that it names. Instants begin with a digit, tags never do.
+ * @throws QueryError `bad_snapshot`; NotFoundError `snapshot_not_found`, `tag_not_found`
  */
 export async function snapshotOf(catalog: Catalog, at: number | string | Date | undefined): Promise<number> {
   if (at === undefined) return (await catalog.head()).snapshot;
-  if (typeof at === "string") return catalog.resolveSnapshot(/^\d+$/.test(at) ? Number(at) : toDate(at));
+  if (typeof at === "string") {
+    if (/^\d+$/.test(at)) return catalog.resolveSnapshot(Number(at));
+    return catalog.resolveSnapshot(/^\s*\d/.test(at) ? toDate(at) : { tag: at });
+  }
   const valid = typeof at === "number" ? Number.isSafeInteger(at) && at >= 0 : !Number.isNaN(at.getTime());
   if (!valid) throw new QueryError("bad_snapshot", `${String(at)} is neither a snapshot's number nor an instant`);
   return catalog.resolveSnapshot(at);

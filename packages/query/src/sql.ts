@@ -1,10 +1,12 @@
 /** `lake.sql`: the ways to write a statement and its values. */
 
+import { parseTableName } from "@eider/catalog";
 import { InvalidInputError } from "@eider/core";
 import type { QueryEngine } from "./engine.js";
 import { EngineQuery } from "./engine-query.js";
 import type { ParameterValues } from "./parameters.js";
 import type { Query, QueryOptions, Sql } from "./query.js";
+import { quoteName } from "./sql-tokens.js";
 
 export interface SqlInput {
   readonly text: string;
@@ -15,6 +17,17 @@ export interface SqlInput {
 export function makeSql(engine: () => Promise<QueryEngine>, options: QueryOptions = {}): Sql {
   return (<R>(first: unknown, ...rest: readonly unknown[]): Query<R> =>
     new EngineQuery<R>(engine, toInput(first, rest), options)) as Sql;
+}
+
+/** The rows that a batch brought to its table, as of the snapshot of its commit. */
+export function batchQuery<R>(
+  engine: () => Promise<QueryEngine>,
+  { table, batchId, snapshot }: { readonly table: string; readonly batchId: string; readonly snapshot: number },
+  options: Pick<QueryOptions, "values" | "signal" | "timeoutMs">,
+): Query<R> {
+  const { namespace, name } = parseTableName(table);
+  const text = `FROM ${namespace === undefined ? "" : `${quoteName(namespace)}.`}${quoteName(name)}`;
+  return new EngineQuery<R>(engine, { text, params: [] }, { ...options, at: snapshot, batchId });
 }
 
 function toInput(first: unknown, rest: readonly unknown[]): SqlInput {

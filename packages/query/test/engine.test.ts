@@ -204,7 +204,7 @@ describe("snapshots", () => {
     await using lake = await threeSnapshots();
     const run = (at: number | string, sql = "FROM t"): Promise<unknown> => Promise.resolve(lake.with({ at })(sql));
     await expect(run(99)).rejects.toMatchObject({ code: "snapshot_not_found" });
-    await expect(run("yesterday")).rejects.toMatchObject({ code: "bad_snapshot" });
+    await expect(run("yesterday")).rejects.toMatchObject({ code: "tag_not_found" });
     await expect(run("2031-13-01")).rejects.toMatchObject({ code: "bad_snapshot" });
     await expect(run(-1)).rejects.toMatchObject({ code: "bad_snapshot" });
     await expect(run(3, "FROM t AT (VERSION => 99)")).rejects.toMatchObject({ code: "snapshot_not_found" });

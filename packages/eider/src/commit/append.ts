@@ -10,16 +10,7 @@
  * What was staged is deleted only when the outcome is certain.
  */
 
-import {
-  type Catalog,
-  type CommitResult,
-  checkBatchId,
-  type Draft,
-  type Operation,
-  type Receipt,
-  type TableInfo,
-  type Timer,
-} from "@eider/catalog";
+import type { Catalog, CommitResult, Draft, Operation, Receipt, TableInfo, Timer } from "@eider/catalog";
 import {
   BatchConflictError,
   CatalogError,
@@ -39,9 +30,11 @@ import type { ObjectStore } from "@eider/storage";
 import type { AppendOptions, AppendResult, Logger, Progress, Source } from "../options.js";
 import { type Input, openInput } from "../source/input.js";
 import type { FileLayout } from "../writer/layout.js";
+import { type BatchKey, batchKey } from "./batch-key.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";
 import { Stage } from "./stage.js";
+import { assertPlannable } from "./stale.js";
 import {
   assertMatches,
   assertPartitionsKept,
@@ -77,16 +70,15 @@ export async function append(
   options: AppendOptions,
 ): Promise<AppendResult> {
   options.signal?.throwIfAborted();
-  const batchId = options.batchId ?? context.newId();
   // Told before the source is read, not after.
-  checkBatchId(batchId);
+  const batch = batchKey(options.batchId ?? context.newId());
   if (options.onSeen === "trust") {
     const table = await context.catalog.table(plan.name);
-    const known = table && (await context.catalog.receipt(table.id, batchId));
-    if (known) return duplicate(known);
+    const known = table && (await findKnown(context.catalog, table, batch));
+    if (known) return duplicate(known.receipt);
   }
   const input = await openInput(source, { tempFolder: context.tempFolder, signal: options.signal });
-  return appendInput(context, plan, input, { ...options, batchId });
+  return appendInput(context, plan, input, batch, options);
 }
 
 /** Appends an input that is open already, and disposes of it. */
@@ -94,12 +86,13 @@ export async function appendInput(
   context: AppendContext,
   plan: TablePlan,
   input: Input,
-  options: AppendOptions & { readonly batchId: string },
+  batch: BatchKey,
+  options: AppendOptions,
 ): Promise<AppendResult> {
   const started = context.timer.now();
   try {
     for (let attempt = 1; ; attempt++) {
-      const result = await new Attempt(context, plan, input, options.batchId, options, started).run();
+      const result = await new Attempt(context, plan, input, batch, options, started).run();
       if (result !== "stale") return result;
       if (attempt === MAX_ATTEMPTS) {
         throw new CatalogError(
@@ -119,6 +112,21 @@ export async function appendInput(
   }
 }
 
+/** What is known of a batch; of one that its source is far beyond, the receipt of the source's last. */
+export async function findKnown(
+  catalog: Catalog,
+  table: TableInfo,
+  { id, range }: BatchKey,
+): Promise<{ readonly receipt: Receipt; readonly comparable: boolean } | undefined> {
+  if (!range) {
+    const receipt = await catalog.receipt(table.id, id);
+    return receipt && { receipt, comparable: true };
+  }
+  const mark = await catalog.sourceMark(table.id, range.source);
+  if (!mark || BigInt(range.last) > BigInt(mark.last)) return undefined;
+  return { receipt: mark.receipt, comparable: mark.receipt.batchId === id };
+}
+
 function duplicate(receipt: Receipt): AppendResult {
   return { status: "duplicate", rowsAdded: 0, rowsRejected: 0, receipt };
 }
@@ -128,7 +136,7 @@ class Attempt {
   readonly #context: AppendContext;
   readonly #plan: TablePlan;
   readonly #input: Input;
-  readonly #batchId: string;
+  readonly #batch: BatchKey;
   readonly #options: AppendOptions;
   readonly #started: number;
   #phase: Progress["phase"] = "read";
@@ -138,14 +146,14 @@ class Attempt {
     context: AppendContext,
     plan: TablePlan,
     input: Input,
-    batchId: string,
+    batch: BatchKey,
     options: AppendOptions,
     started: number,
   ) {
     this.#context = context;
     this.#plan = plan;
     this.#input = input;
-    this.#batchId = batchId;
+    this.#batch = batch;
     this.#options = options;
     this.#started = started;
   }
@@ -155,8 +163,8 @@ class Attempt {
     const table = await this.#find();
     if (table) {
       assertMatches(this.#plan, table);
-      const known = await catalog.receipt(table.id, this.#batchId);
-      if (known) return this.#compare(known, table);
+      const known = await findKnown(catalog, table, this.#batch);
+      if (known) return known.comparable ? this.#compare(known.receipt, table) : duplicate(known.receipt);
     }
     const intent = await catalog.begin();
     let stage: Stage | undefined;
@@ -178,19 +186,23 @@ class Attempt {
       this.#enter("commit");
       this.#options.signal?.throwIfAborted();
       const { operations, schemaVersion } = this.#schemaOperations(target, read.schema);
+      const { cursor } = this.#options;
+      const { id: batch, range } = this.#batch;
       const draft: Draft = {
         operations: [
           ...operations,
           {
             op: "append",
             table: target.id,
-            batch: this.#batchId,
+            batch,
+            ...(range && { range }),
             hash: read.contentHash,
             rows: read.rows,
             schemaVersion,
             files: files.map((file) => ({ ...file, schemaVersion })),
             rejects: read.rejects,
           },
+          ...(cursor ? [{ op: "cursor" as const, ...cursor }] : []),
         ],
         intent: intent.id,
         ...(this.#options.meta && { meta: this.#options.meta }),
@@ -224,7 +236,7 @@ class Attempt {
     } catch (error) {
       this.#context.logger.warn?.("staged files could not be removed and are left for maintenance", {
         table: this.#plan.name,
-        batchId: this.#batchId,
+        batchId: this.#batch.id,
         error,
       });
     }
@@ -236,8 +248,8 @@ class Attempt {
     if (hash !== known.contentHash) {
       throw new BatchConflictError(
         "batch_conflict",
-        `batch ${JSON.stringify(this.#batchId)} of table ${table.name} was committed in snapshot ${known.snapshot} with other content: choose another batch id`,
-        { subject: this.#batchId },
+        `batch ${JSON.stringify(this.#batch.id)} of table ${table.name} was committed in snapshot ${known.snapshot} with other content: choose another batch id`,
+        { subject: this.#batch.id },
       );
     }
     return duplicate(known);
@@ -246,6 +258,7 @@ class Attempt {
   #answer(outcome: CommitResult, read: ReadResult): AppendResult | "stale" {
     switch (outcome.status) {
       case "stale":
+        assertPlannable(outcome);
         return "stale";
       case "duplicate":
         return duplicate(outcome.receipts[0]!);
@@ -281,7 +294,7 @@ class Attempt {
       layout: this.#context.layout,
       keyValues: {
         "eider.table": this.#plan.name,
-        "eider.batch": this.#batchId,
+        "eider.batch": this.#batch.id,
         "eider.snapshot": String(base),
         "eider.schema": JSON.stringify(schema),
       },

@@ -66,7 +66,7 @@ export interface TableWriterResult {
 /** What a writer needs of its table. */
 export interface TableWriterHost {
   readonly tempFolder: string;
-  append(input: Input, options: AppendOptions & { readonly batchId: string }): Promise<AppendResult>;
+  append(input: Input, batchId: string, options: AppendOptions): Promise<AppendResult>;
   /** Rows that went into a batch, rejected ones included; undefined if it is not committed. */
   committedRows(batchId: string): Promise<number | undefined>;
   /** Whoever closes the lake waits for the writer from now on, instead of giving it up. */
@@ -232,8 +232,7 @@ export class TableWriter<R = object> extends RowWriter<R, TableWriterResult> {
         ? { kind, rows: spoolRows(pipe, tempFolder) }
         : { kind, schema: schema!, batches: spoolBatches(pipe, tempFolder) };
     const { schemaMode, onReject, maxRejects, meta } = this.#options;
-    const done = this.#host.append(input, {
-      batchId,
+    const done = this.#host.append(input, batchId, {
       signal: this.signal,
       ...(schemaMode && { schemaMode }),
       ...(onReject && { onReject }),

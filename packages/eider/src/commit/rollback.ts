@@ -1,0 +1,76 @@
+/** Going back: one commit after which tables are what they were at an earlier snapshot. */
+
+import { type Catalog, type Operation, START, type TableInfo } from "@eider/catalog";
+import { CatalogError, NotFoundError, sameSchema } from "@eider/core";
+import { snapshotOf } from "@eider/query";
+
+/** A rollback plans again when another writer changed a schema meanwhile; so often, and then it says so. */
+const MAX_ATTEMPTS = 20;
+
+/**
+ * Rolls a table back, or all of them. What is as it was is left alone: then the snapshot is the head.
+ * @throws NotFoundError, CatalogError `rollback_dropped`, `too_contended`
+ */
+export async function rollback(
+  catalog: Catalog,
+  at: number | string | Date,
+  name?: string,
+): Promise<{ readonly snapshot: number }> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const { snapshot: head } = await catalog.head();
+    const to = await snapshotOf(catalog, at);
+    const operations =
+      name === undefined ? await planLake(catalog, to) : await planTable(catalog, to, await find(catalog, name, to));
+    if (operations.length === 0) return { snapshot: head };
+    const result = await catalog.commit({ operations });
+    if (result.status === "committed") return { snapshot: result.snapshot };
+  }
+  throw new CatalogError("too_contended", "tables changed all the time during this rollback: try again", {
+    retryable: true,
+  });
+}
+
+interface BeforeAndNow {
+  readonly before: TableInfo;
+  readonly now: TableInfo;
+}
+
+async function find(catalog: Catalog, name: string, to: number): Promise<BeforeAndNow> {
+  const now = await catalog.table(name);
+  if (!now) throw new NotFoundError("table_not_found", `there is no table ${name}`, { subject: name });
+  const before = (await catalog.tables(to)).find(({ id }) => id === now.id);
+  if (before) return { before, now };
+  throw new NotFoundError("table_not_found", `there was no such table ${name} at snapshot ${to}`, { subject: name });
+}
+
+async function planLake(catalog: Catalog, to: number): Promise<Operation[]> {
+  const then = new Map((await catalog.tables(to)).map((table) => [table.id, table]));
+  const now = await catalog.tables();
+  const dropped = [...then.values()].find(({ id }) => !now.some((table) => table.id === id));
+  if (dropped) {
+    throw new CatalogError(
+      "rollback_dropped",
+      `table ${dropped.name} was dropped since snapshot ${to}, and a dropped table does not come back: ` +
+        "roll the other tables back one by one",
+      { subject: dropped.name },
+    );
+  }
+  const operations: Operation[] = [];
+  for (const table of now) {
+    const before = then.get(table.id);
+    if (before) operations.push(...(await planTable(catalog, to, { before, now: table })));
+    else operations.push({ op: "drop", table: table.id });
+  }
+  return operations;
+}
+
+async function planTable(catalog: Catalog, to: number, { before, now }: BeforeAndNow): Promise<Operation[]> {
+  const { id, lastFieldId, schemaVersion } = now;
+  const sameColumns = sameSchema(before.schema, now.schema);
+  const [change] = await catalog.changes(id, to === 0 ? START : String(to), { limit: 1 });
+  if (sameColumns && !change) return [];
+  const back: Operation = { op: "rollback", table: id, to };
+  if (sameColumns) return [back];
+  // Ids of fields that go now are not given out again: what was written with them may come back.
+  return [{ op: "schema", table: id, version: schemaVersion + 1, schema: before.schema, lastFieldId }, back];
+}

@@ -1,0 +1,125 @@
+/** The changes of a table as a feed. */
+
+import {
+  type Catalog,
+  parsePosition,
+  type Receipt,
+  START,
+  type TableChange,
+  type TableInfo,
+  type Timer,
+} from "@eider/catalog";
+import { NotFoundError } from "@eider/core";
+import { batchQuery, type Query, type QueryOptions, snapshotOf } from "@eider/query";
+import type { TableHost } from "./table.js";
+
+export interface FeedOptions {
+  /** Only what lies behind: the `position` of a change or of a cursor. Default: from the beginning. */
+  readonly after?: string;
+  /** Ends behind a snapshot, whatever `follow` says: its number, a tag or an instant. Default: the head when the feed begins. */
+  readonly until?: number | string | Date;
+  /** Waits for what is committed next, in place of ending. It ends when the table is dropped. */
+  readonly follow?: boolean;
+  /** Milliseconds between two looks for something new. Default 100, on shared lakes 1000, each of which is a GET. */
+  readonly pollMs?: number;
+  /** Ends the feed with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** One step of a feed. More kinds come with the operations that make them. */
+export type Change = AppendChange | RollbackChange;
+
+interface CommonChange {
+  /** Behind this change: for `changes({ after })`, and for cursors. */
+  readonly position: string;
+  readonly snapshot: number;
+  /** Of the commit. */
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+/** A batch that was committed. */
+export interface AppendChange extends CommonChange {
+  readonly kind: "append";
+  readonly batchId: string;
+  readonly receipt: Receipt;
+  /** Its rows as they were committed, read when the query is used. */
+  rows<T = Record<string, unknown>>(options?: Pick<QueryOptions, "values" | "signal" | "timeoutMs">): Query<T>;
+}
+
+/** The table went back: its rows are those of snapshot `to` again. */
+export interface RollbackChange extends CommonChange {
+  readonly kind: "rollback";
+  readonly to: number;
+}
+
+const POLL_MS = { local: 100, shared: 1000 } as const;
+/** Snapshots looked at in one step. */
+const PAGE = 256;
+
+export async function* feed(
+  host: TableHost,
+  name: string,
+  options: FeedOptions,
+): AsyncGenerator<Change, void, undefined> {
+  const { after = START, follow = false, signal } = options;
+  const { catalog, timer } = host.open;
+  parsePosition(after);
+  const end = await host.run(() => endOf(catalog, options));
+  const pollMs = options.pollMs ?? POLL_MS[catalog.kind];
+  let table: TableInfo | undefined;
+  let position = after;
+  for (let seen = -1; ; ) {
+    signal?.throwIfAborted();
+    const step = await host.run(async () => {
+      const head = end ?? (await catalog.head()).snapshot;
+      if (head === seen) return { head, changes: [], dropped: false };
+      table ??= await catalog.table(name, head);
+      if (!table) return { head, changes: [], dropped: false };
+      const changes = await catalog.changes(table.id, position, { until: head, limit: PAGE });
+      return { head, changes, dropped: (await catalog.table(name, head))?.id !== table.id };
+    });
+    if (!table && !follow) throw new NotFoundError("table_not_found", `there is no table ${name}`, { subject: name });
+    for (const change of step.changes) {
+      signal?.throwIfAborted();
+      position = change.position;
+      yield toChange(host, name, change);
+    }
+    // Behind a page may be another one.
+    if (step.changes.length > 0) continue;
+    if (step.dropped || end !== undefined) return;
+    seen = step.head;
+    await pause(timer, pollMs, signal);
+  }
+}
+
+/** The last snapshot of a feed that ends. */
+async function endOf(catalog: Catalog, { until, follow }: FeedOptions): Promise<number | undefined> {
+  if (until !== undefined) return snapshotOf(catalog, until);
+  return follow ? undefined : (await catalog.head()).snapshot;
+}
+
+function toChange(host: TableHost, table: string, change: TableChange): Change {
+  if (change.kind === "rollback") return change;
+  const { position, receipt, meta } = change;
+  const { snapshot, batchId } = receipt;
+  return {
+    kind: "append",
+    position,
+    snapshot,
+    batchId,
+    receipt,
+    meta,
+    rows: (options = {}) => batchQuery(() => host.run(() => host.open.engine()), { table, batchId, snapshot }, options),
+  };
+}
+
+/** @throws the signal's reason */
+async function pause(timer: Timer, milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  const over = timer.sleep(milliseconds);
+  if (!signal) return over;
+  await new Promise<void>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    over.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
