@@ -360,6 +360,11 @@ export interface Catalog extends AsyncDisposable {
   intents(olderThan?: number): Promise<ListedIntent[]>;
   /** Whether a table, live or dropped, has this folder (without regard to case): no other may be given it. */
   folderUsed(folder: string): Promise<boolean>;
+  /**
+   * Makes smaller what it keeps in the store and does not need any more.
+   * @param before milliseconds since the epoch, by the store's clock: what is newer is left alone
+   */
+  tidy(before: number, signal?: AbortSignal): Promise<void>;
   /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
   /**

@@ -53,6 +53,11 @@ export interface Entry {
   readonly operations: readonly Operation[];
 }
 
+/** How many bytes follow the header. */
+export function blobBytes(entry: Entry): number {
+  return blobsOf(entry).reduce((sum, blob) => sum + blob.length, 0);
+}
+
 /** Writes an entry in the form above. */
 export function encodeEntry(entry: Entry): Uint8Array {
   return Buffer.concat([encodeHeader(entry), ...blobsOf(entry)]);

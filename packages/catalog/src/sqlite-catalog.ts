@@ -33,9 +33,11 @@ import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
 import { findMark, findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
+import { type CheckpointContent, replaceTables } from "./sqlite-rows.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
 import { findTable, listTables } from "./sqlite-tables.js";
+import { decodeStub, isStub } from "./stub.js";
 import { realTimer, type Timer } from "./timer.js";
 
 export interface SqliteCatalogOptions {
@@ -286,6 +288,9 @@ export class SqliteCatalog implements Catalog {
   /** A local catalog is all there is. */
   async refresh(): Promise<void> {}
 
+  /** It keeps nothing there. */
+  async tidy(): Promise<void> {}
+
   /**
    * Of an index: the entry that a draft may become after the entries that are known here, or why it may not. Nothing is
    * written.
@@ -308,22 +313,45 @@ export class SqliteCatalog implements Catalog {
 
   /**
    * Of an index: takes over an entry of the log. One that is known already, because another process of this host was
-   * first, is compared instead.
+   * first, is compared instead. `stub`: nothing was done, since only a stub is left of an entry that is not known here.
    * @throws CatalogError `log_replaced` if another entry is known under its number
    * @throws CorruptionError `bad_entry`
    */
-  async applyEntry(bytes: Uint8Array): Promise<void> {
-    const entry = decodeEntry(bytes);
-    for (let tries = 1; ; tries++) {
-      try {
-        // What the log has can be had again: no fsync.
-        return await this.#write((driver) => this.#takeOver(driver, entry), false);
-      } catch (error) {
-        // A COMMIT that failed is tried again: if it took effect all the same, the entry is known.
-        if (!(error instanceof CommitUnknown)) throw error;
-        if (tries === COMMIT_TRIES) throw error.cause;
-      }
+  async applyEntry(bytes: Uint8Array): Promise<"known" | "stub"> {
+    if (isStub(bytes)) {
+      const { n, id, lake } = decodeStub(bytes);
+      const known = await this.entryId(n);
+      if (lake !== this.lakeId || (known !== undefined && known !== id)) throw logReplaced(n);
+      return known === undefined ? "stub" : "known";
     }
+    const entry = decodeEntry(bytes);
+    await this.#follow((driver) => this.#takeOver(driver, entry));
+    return "known";
+  }
+
+  /**
+   * Of an index: takes over a checkpoint, unless it is older than what is known here.
+   * @throws CatalogError `log_replaced` if it is of another log
+   * @throws CorruptionError `bad_checkpoint`
+   */
+  async applyCheckpoint(checkpoint: CheckpointContent): Promise<void> {
+    await this.#follow((driver) => {
+      const state = new SqliteState(driver);
+      state.checkMode(this.lakeId, "shared");
+      const { n, id } = state.head();
+      const theirs = n === 0 ? id : checkpoint.entryId(n);
+      if (theirs === undefined) return; // older
+      if (theirs !== id) throw logReplaced(n);
+      replaceTables(driver, checkpoint.tables());
+    });
+  }
+
+  /** Entries after entry n, and their bytes: what a checkpoint of n leaves to be read. */
+  async replayAfter(n: number): Promise<{ readonly entries: number; readonly bytes: number }> {
+    return this.#connection.read((driver) => {
+      const head = new SqliteState(driver).head().n;
+      return { entries: head - n, bytes: logEnd(driver, head) - logEnd(driver, n) };
+    });
   }
 
   /** The id of an entry; undefined if there is none. */
@@ -334,6 +362,19 @@ export class SqliteCatalog implements Catalog {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#commits.idle();
     await this.#connection.close();
+  }
+
+  /** Writes to an index what the log has and can give again: no fsync. */
+  async #follow(body: (driver: SqliteDriver) => void): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#write(body, false);
+      } catch (error) {
+        // A COMMIT that failed is tried again: if it took effect all the same, the entry is known.
+        if (!(error instanceof CommitUnknown)) throw error;
+        if (tries === COMMIT_TRIES) throw error.cause;
+      }
+    }
   }
 
   /** Writes what is of this host alone: losing it is harmless, so it costs no fsync. */
@@ -371,6 +412,11 @@ export class SqliteCatalog implements Catalog {
 
 function entryId(driver: SqliteDriver, n: number): string | undefined {
   return driver.get<{ id: string }>("SELECT id FROM entries WHERE n = ?", n)?.id;
+}
+
+/** Bytes of all entries up to n. */
+function logEnd(driver: SqliteDriver, n: number): number {
+  return driver.get<{ log_end: number }>("SELECT log_end FROM entries WHERE n = ?", n)?.log_end ?? 0;
 }
 
 /** The log has another entry than the one that was applied: it is another log. */

@@ -17,6 +17,7 @@ const count = (name: string): string => `${name} INTEGER NOT NULL CHECK (${name}
  *
  * Tables have a small number here beside their id, since it is repeated in every row. A file is live from `added_in` on
  * and before `removed_in`, and no longer than its table; one that a rollback brings back has another row. Bounds compare as blobs within one `class`, see `bounds.ts`;
+ * An entry's `header` is kept where it is nowhere else, on local lakes; `log_end` is the bytes of all entries up to it.
  * `unbounded` has the files that may hold values of a column without telling between which bounds, so that a search by
  * bounds is complete with them.
  */
@@ -39,7 +40,8 @@ const MIGRATIONS: readonly string[] = [
     writer TEXT NOT NULL,
     host TEXT NOT NULL,
     summary TEXT NOT NULL,
-    header BLOB NOT NULL
+    header BLOB NOT NULL,
+    ${count("log_end")}
   ) STRICT;
   CREATE INDEX entries_by_time ON entries (time, n);
 

@@ -14,7 +14,7 @@ import type {
   TableState,
   Totals,
 } from "./check.js";
-import { type Entry, encodeHeader, readSchema, valueToJson } from "./entry.js";
+import { blobBytes, type Entry, encodeHeader, readSchema, valueToJson } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { rollBackFiles } from "./sqlite-files.js";
 import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
@@ -309,8 +309,11 @@ export class SqliteState implements CatalogState {
   #insertEntry(entry: Entry): void {
     const { n, id, time, floor } = entry;
     this.#head = { n, id, time, floor };
+    const header = encodeHeader(entry);
     this.#driver.run(
-      `INSERT INTO entries (n, id, prev, time, floor, writer, host, summary, header) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO entries (n, id, prev, time, floor, writer, host, summary, header, log_end)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, CASE (SELECT mode FROM meta) WHEN 'shared' THEN x'' ELSE ? END,
+       coalesce((SELECT log_end FROM entries WHERE n = ?), 0) + ?)`,
       entry.n,
       entry.id,
       entry.prev,
@@ -319,7 +322,9 @@ export class SqliteState implements CatalogState {
       entry.writer,
       entry.host,
       summarize(entry),
-      encodeHeader(entry),
+      header,
+      entry.n - 1,
+      header.length + blobBytes(entry),
     );
   }
 

@@ -18,7 +18,8 @@ export async function maintain(
   { store, catalog, clock }: { store: ObjectStore; catalog: Catalog; clock: () => number },
   options: MaintainOptions,
 ): Promise<MaintainResult> {
-  const cutoff = clock() - (options.graceMs ?? GRACE_MS);
+  const cutoff = (store.serverTime?.() ?? clock()) - (options.graceMs ?? GRACE_MS);
+  await catalog.tidy(cutoff, options.signal);
   const floor = await snapshotAt(catalog, cutoff);
   const found = await orphans(store, catalog, floor, cutoff, options.signal);
   if (found.length === 0) return { deleted: [], bytes: 0 };

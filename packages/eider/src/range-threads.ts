@@ -3,11 +3,10 @@
  * (a bundle that left the worker's file behind, a host that allows no threads) everything runs on the caller's.
  */
 
-import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { RangePool, type RangePoolOptions } from "@eider/core/ranges";
+import { builtWorker } from "./built-worker.js";
 import type { Logger } from "./options.js";
 
 /** Each takes some 40 MB of memory, and all have to wait for the one that reads and hashes the input. */
@@ -22,7 +21,7 @@ export interface RangeThreadsOptions extends Pick<RangePoolOptions, "limits" | "
 }
 
 export function rangeThreads(options: RangeThreadsOptions = {}): RangePool {
-  const { threads, logger, entry = builtEntry(), ...rest } = options;
+  const { threads, logger, entry = builtWorker(), ...rest } = options;
   return new RangePool({
     ...rest,
     threads: threads ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS),
@@ -42,15 +41,4 @@ export function rangeThreads(options: RangeThreadsOptions = {}): RangePool {
         };
       }),
   });
-}
-
-/** The worker beside the module that this one is in, as built or as bundled; undefined in sources and most bundles. */
-function builtEntry(): URL | undefined {
-  for (const name of ["./eider-worker.js", "./eider-worker.mjs"]) {
-    // A bundle in CommonJS has no URL of its own.
-    if (!URL.canParse(name, import.meta.url)) return undefined;
-    const url = new URL(name, import.meta.url);
-    if (url.protocol === "file:" && existsSync(fileURLToPath(url))) return url;
-  }
-  return undefined;
 }

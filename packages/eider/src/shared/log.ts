@@ -4,13 +4,23 @@
  */
 
 import type { Timer } from "@eider/catalog";
-import { decodeEntry } from "@eider/catalog";
+import { decodeEntry, encodeStub, entryFacts, isStub } from "@eider/catalog";
 import { AlreadyExistsError, CatalogError, NotFoundError, StoreError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
 const LOG = "_eider/log/";
 /** Longest pause between two tries of one entry, in milliseconds. */
 const MAX_PAUSE_MS = 2000;
+
+/** Entries fetched at the same time. */
+export const FETCHES = 16;
+
+export interface StubOptions {
+  readonly leastBytes: number;
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly before: number;
+  readonly signal?: AbortSignal | undefined;
+}
 
 export interface LogOptions {
   readonly store: ObjectStore;
@@ -29,10 +39,14 @@ export class Log {
   }
 
   /** The entry's bytes; undefined if there is none yet. */
-  async read(n: number): Promise<Uint8Array | undefined> {
+  read(n: number): Promise<Uint8Array | undefined> {
+    return this.#get(logKey(n));
+  }
+
+  async #get(key: string): Promise<Uint8Array | undefined> {
     const chunks: Uint8Array[] = [];
     try {
-      for await (const chunk of (await this.#options.store.get(logKey(n))).body) chunks.push(chunk);
+      for await (const chunk of (await this.#options.store.get(key)).body) chunks.push(chunk);
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
@@ -40,15 +54,47 @@ export class Log {
     return Buffer.concat(chunks);
   }
 
-  /** How many entries come after n, without a gap; at least those that were there when this was called. */
-  async countAfter(n: number): Promise<number> {
+  /**
+   * How many entries come after n, without a gap; at least those that were there when this was called, and no more than
+   * `most`.
+   */
+  async countAfter(n: number, most: number = Number.POSITIVE_INFINITY): Promise<number> {
     let last = n;
     for await (const { key } of this.#options.store.list(LOG, { after: logKey(n) })) {
       // A listing is no picture of one moment: an earlier entry may have come behind its back.
       if (key !== logKey(last + 1)) break;
-      last++;
+      if (++last - n >= most) break;
     }
     return last - n;
+  }
+
+  /**
+   * Overwrites entries up to n by stubs, those of `leastBytes` or more that are older than `before`. Once for each: what is
+   * a stub already is left alone.
+   */
+  async stub(n: number, { leastBytes, before, signal }: StubOptions): Promise<void> {
+    const { store } = this.#options;
+    let page: string[] = [];
+    const overwrite = async (): Promise<void> => {
+      signal?.throwIfAborted();
+      await Promise.all(page.map((key) => this.#stubOne(key)));
+      page = [];
+    };
+    for await (const { key, size, modifiedAt } of store.list(LOG, signal ? { signal } : {})) {
+      if (key > logKey(n)) break;
+      if (size < leastBytes || modifiedAt > before) continue;
+      page.push(key);
+      if (page.length === FETCHES) await overwrite();
+    }
+    await overwrite();
+  }
+
+  /** Nothing else is ever put there, so no condition is needed. */
+  async #stubOne(key: string): Promise<void> {
+    const bytes = await this.#get(key);
+    if (!bytes || isStub(bytes)) return;
+    const stub = encodeStub(decodeEntry(bytes));
+    if (stub.length < bytes.length) await this.#options.store.put(key, stub);
   }
 
   /**
@@ -77,7 +123,7 @@ export class Log {
       }
       try {
         const found = await this.read(n);
-        if (found) return { won: decodeEntry(found).id === id, bytes: found };
+        if (found) return { won: entryFacts(found).id === id, bytes: found };
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         failure = error;

@@ -1,5 +1,6 @@
 /** Opening a shared lake: the store says which it is, and this host keeps an index of its log. */
 
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,6 +9,8 @@ import { CatalogError, NotFoundError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import { type LakeFile, readLakeFile, writeLakeFile } from "../lake-file.js";
 import type { LakeOptions } from "../options.js";
+import { loadCheckpoint } from "./checkpoints.js";
+import { indexCopies, makeIndex } from "./index-copies.js";
 import { assertShareable } from "./probe.js";
 import { SharedCatalog } from "./shared-catalog.js";
 
@@ -29,8 +32,14 @@ export async function openSharedCatalog(
   { clock, random, timer, newId }: SharedParts,
 ): Promise<SharedCatalog> {
   const { lake } = await findSharedLake(store, options.mode ?? "create", newId);
+  const path = await indexPath(options.cacheDir, lake);
+  const { logger } = options;
+  if (!existsSync(path)) {
+    // A new host begins with the newest checkpoint, and not with the whole log.
+    await loadCheckpoint(store, 1, (body) => makeIndex({ path, lake }, body, newId()), logger);
+  }
   const index = await SqliteCatalog.open({
-    path: await indexPath(options.cacheDir, lake),
+    path,
     kind: "shared",
     lakeId: lake,
     clock,
@@ -45,7 +54,8 @@ export async function openSharedCatalog(
       clock,
       random,
       readOnly: options.mode === "read",
-      ...(options.logger && { logger: options.logger }),
+      copies: indexCopies({ path, lake }),
+      ...(logger && { logger }),
     });
   } catch (error) {
     await index[Symbol.asyncDispose]();

@@ -27,10 +27,20 @@ import type {
   TagInfo,
   Timer,
 } from "@eider/catalog";
-import { CatalogError } from "@eider/core";
+import { CatalogError, CorruptionError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import type { Logger } from "../options.js";
-import { Log } from "./log.js";
+import {
+  CHECKPOINT_LIMITS,
+  type Checkpoint,
+  type CheckpointLimits,
+  coveredSnapshot,
+  type IndexCopies,
+  listCheckpoints,
+  loadCheckpoint,
+  putCheckpoint,
+} from "./checkpoints.js";
+import { FETCHES, Log } from "./log.js";
 
 export interface SharedCatalogOptions {
   readonly store: ObjectStore;
@@ -42,12 +52,12 @@ export interface SharedCatalogOptions {
   readonly random: (size: number) => Uint8Array;
   readonly readOnly: boolean;
   readonly logger?: Logger;
+  readonly copies: IndexCopies;
+  readonly limits?: CheckpointLimits;
   /** Milliseconds for which a commit whose fate is not known is pursued. Default 60,000. */
   readonly patienceMs?: number;
 }
 
-/** Entries fetched at the same time. */
-const FETCHES = 16;
 /** Longest pause of a commit that lost to others, in milliseconds. */
 const MAX_PAUSE_MS = 500;
 
@@ -61,6 +71,11 @@ export class SharedCatalog implements Catalog {
   /** The refresh that runs, and the one that begins when it ends. */
   #refreshing: Promise<void> | undefined;
   #nextRefresh: Promise<void> | undefined;
+  /** Bytes and snapshot of the newest checkpoint that this process knows of. */
+  #checkpoint: Pick<Checkpoint, "snapshot" | "bytes"> = { snapshot: 0, bytes: 0 };
+  /** Ends when it is seen whether one is due, and that one is written; `wanted`: there was a commit since. */
+  #wanted = false;
+  #writing: Promise<void> | undefined;
   /** Ends when the last commit of this process in the queue has: they would only race each other. */
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -195,6 +210,12 @@ export class SharedCatalog implements Catalog {
     return this.#index.tags();
   }
 
+  /** Overwrites entries that no host needs any more by stubs. */
+  async tidy(before: number, signal?: AbortSignal): Promise<void> {
+    const covered = await coveredSnapshot(this.#options.store);
+    if (covered > 0) await this.#log.stub(covered, { leastBytes: this.#limits.stubBytes, before, signal });
+  }
+
   folderUsed(folder: string): Promise<boolean> {
     return this.#index.folderUsed(folder);
   }
@@ -205,6 +226,7 @@ export class SharedCatalog implements Catalog {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#queue;
+    await this.#writing;
     await this.#refreshing?.catch(() => undefined);
     await this.#index[Symbol.asyncDispose]();
   }
@@ -219,9 +241,12 @@ export class SharedCatalog implements Catalog {
       const { won, bytes } = await this.#log.settle(n, id, proposal.bytes);
       if (won) {
         await this.#takeOver(bytes);
+        this.#checkpointSoon();
         return { status: "committed", snapshot: n, receipts };
       }
-      await this.#index.applyEntry(bytes);
+      if (await this.#apply(bytes, n)) {
+        return { status: "stale", reason: "snapshot", message: "this host was far behind the log: plan again" };
+      }
       // Against one other writer the next number is most likely free; against more of them it is not.
       if (losses > 0) {
         await this.refresh();
@@ -243,17 +268,77 @@ export class SharedCatalog implements Catalog {
     const { snapshot: head } = await this.#index.head();
     const next = await this.#log.read(head + 1);
     if (!next) return;
-    await this.#index.applyEntry(next);
+    const { replayEntries } = this.#limits;
+    const more = await this.#log.countAfter(head + 1, replayEntries);
+    if (more >= replayEntries && (await this.#loadCheckpoint(head + 1))) return this.#catchUp();
+    if (await this.#apply(next, head + 1)) return this.#catchUp();
     let first = head + 2;
-    const last = head + 1 + (await this.#log.countAfter(head + 1));
+    const last = head + 1 + (more < replayEntries ? more : await this.#log.countAfter(head + 1));
     while (first <= last) {
       const numbers = Array.from({ length: Math.min(FETCHES, last - first + 1) }, (_, i) => first + i);
-      for (const bytes of await Promise.all(numbers.map((n) => this.#log.read(n)))) {
+      for (const [i, bytes] of (await Promise.all(numbers.map((n) => this.#log.read(n)))).entries()) {
         if (!bytes) throw logGone();
-        await this.#index.applyEntry(bytes);
+        if (await this.#apply(bytes, first + i)) return this.#catchUp();
       }
       first += numbers.length;
     }
+  }
+
+  /** Takes over entry n, or if only its stub is left a checkpoint that has it: then true. */
+  async #apply(bytes: Uint8Array, n: number): Promise<boolean> {
+    if ((await this.#index.applyEntry(bytes)) === "known") return false;
+    if (await this.#loadCheckpoint(n)) return true;
+    throw new CorruptionError(
+      "checkpoint_lost",
+      `entry ${n} of the log is a stub, and no checkpoint of snapshot ${n} or later can be read: restore the store`,
+      { subject: String(n) },
+    );
+  }
+
+  /** Whether a checkpoint of snapshot `least` or later was taken over. */
+  async #loadCheckpoint(least: number): Promise<boolean> {
+    const { store, copies, logger } = this.#options;
+    const loaded = await loadCheckpoint(store, least, (body) => copies.load(body), logger);
+    if (loaded) this.#checkpoint = loaded;
+    return loaded !== undefined;
+  }
+
+  /** After a commit, beside whatever comes next. */
+  #checkpointSoon(): void {
+    this.#wanted = true;
+    this.#writing ??= (async () => {
+      while (this.#wanted) {
+        this.#wanted = false;
+        await this.#checkpointIfDue();
+      }
+      this.#writing = undefined;
+    })();
+  }
+
+  /** That it fails changes nothing of what is committed. */
+  async #checkpointIfDue(): Promise<void> {
+    const { store, copies, logger } = this.#options;
+    try {
+      if (!(await this.#isCheckpointDue())) return;
+      // Another host may have been first.
+      const [newest] = await listCheckpoints(store);
+      if (newest && newest.snapshot > this.#checkpoint.snapshot) this.#checkpoint = newest;
+      if (!(await this.#isCheckpointDue())) return;
+      await using copy = await copies.write();
+      this.#checkpoint = await putCheckpoint(store, copy);
+    } catch (error) {
+      logger?.warn?.("a checkpoint could not be written: a later commit tries again", { error });
+    }
+  }
+
+  async #isCheckpointDue(): Promise<boolean> {
+    const { snapshot, bytes } = this.#checkpoint;
+    const replay = await this.#index.replayAfter(snapshot);
+    return this.#limits.isDue({ ...replay, checkpointBytes: bytes });
+  }
+
+  get #limits(): CheckpointLimits {
+    return this.#options.limits ?? CHECKPOINT_LIMITS;
   }
 
   /** An index whose last entry is not the log's is of another store, or of this one before it was restored. */

@@ -13,6 +13,7 @@ const APPEND = "packages/eider/src/commit/append.ts";
 const CHECK = "packages/catalog/src/check.ts";
 const COMMITS = "packages/catalog/src/local-commits.ts";
 const LOG = "packages/eider/src/shared/log.ts";
+const CHECKPOINTS = "packages/eider/src/shared/checkpoints.ts";
 const SHARED = "packages/eider/src/shared/shared-catalog.ts";
 const MAINTAIN = "packages/eider/src/maintain.ts";
 
@@ -114,8 +115,8 @@ export const MUTANTS: readonly Mutant[] = [
     faults: [
       {
         file: LOG,
-        find: "won: decodeEntry(found).id === id",
-        replace: "won: decodeEntry(found).writer === decodeEntry(bytes).writer",
+        find: "won: entryFacts(found).id === id",
+        replace: "won: entryFacts(found).writer === entryFacts(bytes).writer",
       },
     ],
   },
@@ -130,7 +131,7 @@ export const MUTANTS: readonly Mutant[] = [
     mode: "shared",
     name: "take every refused put for a loss",
     faults: [
-      { file: LOG, find: "won: decodeEntry(found).id === id", replace: "won: decodeEntry(found).id === id && false" },
+      { file: LOG, find: "won: entryFacts(found).id === id", replace: "won: entryFacts(found).id === id && false" },
     ],
   },
   {
@@ -164,5 +165,27 @@ export const MUTANTS: readonly Mutant[] = [
     mode: "shared",
     name: "put without a condition",
     faults: [{ file: LOG, find: '{ ifAbsent: true, retries: "none" }', replace: '{ retries: "none" }' }],
+  },
+  {
+    mode: "shared",
+    name: "delete instead of stub",
+    faults: [
+      {
+        file: LOG,
+        find: "await this.#options.store.put(key, stub);",
+        replace: "await this.#options.store.delete(key);",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "stub what only one checkpoint has",
+    faults: [
+      {
+        file: CHECKPOINTS,
+        find: "(await listCheckpoints(store))[KEPT - 1]",
+        replace: "(await listCheckpoints(store))[0]",
+      },
+    ],
   },
 ];

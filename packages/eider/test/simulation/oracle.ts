@@ -5,6 +5,7 @@
 
 import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
 import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
+import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import type { Event } from "./history.js";
 import { readSnapshot } from "./reader.js";
 import { rowsOf } from "./workload.js";
@@ -38,6 +39,7 @@ export async function judge(world: World): Promise<string[]> {
   checkHistory(world.history, committed, problems);
   checkQueries(world.history, log, committed, problems);
   if (world.bucket.overwritten.length > 0) problems.push(`overwritten: ${world.bucket.overwritten.join(", ")}`);
+  if (world.mode === "shared") checkStubs(world, log, problems);
   try {
     await world.inspect((opened) => checkAnswers(opened, log, committed, problems));
   } catch (error) {
@@ -48,7 +50,7 @@ export async function judge(world: World): Promise<string[]> {
 
 function readLog({ mode, hosts, bucket }: World): Entry[] {
   if (mode === "shared") {
-    return bucket.keys("_eider/log/").map((key) => decodeEntry(bucket.objects.get(key)!.bytes));
+    return [...bucket.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => decodeEntry(bytes));
   }
   const { real } = hosts[0]!.disk;
   // Nobody may have come so far as to make it.
@@ -63,6 +65,18 @@ function readLog({ mode, hosts, bucket }: World): Entry[] {
     );
     return decodeEntry(Buffer.concat([entry.header, ...blobs.map(({ data }) => data)]));
   });
+}
+
+/** Either of two checkpoints, and the entries after it, are the whole lake; and no number is free again. */
+function checkStubs({ bucket }: World, log: readonly Entry[], problems: string[]): void {
+  const keys = bucket.keys("_eider/log/");
+  if (keys.length !== log.length) problems.push(`of ${log.length} entries ${keys.length} are there`);
+  const checkpoints = bucket.keys("_eider/checkpoint/").map((key) => Number(key.split("/")[2]!.slice(0, 20)));
+  const older = checkpoints.at(-2) ?? 0;
+  for (const key of keys) {
+    const { bytes } = bucket.objects.get(key)!;
+    if (isStub(bytes) && decodeStub(bytes).n > older) problems.push(`${key} is a stub, and is needed after ${older}`);
+  }
 }
 
 function checkLog(log: readonly Entry[], problems: string[]): Committed[] {

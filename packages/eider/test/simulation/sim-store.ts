@@ -3,6 +3,7 @@
  * lost, take effect after it was reported as failed, twice, or when its caller is dead; and its answer may be wrong.
  */
 
+import { decodeEntry, encodeStub } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError, StoreError } from "@eider/core";
 import type {
   GetOptions,
@@ -24,6 +25,8 @@ interface SimObject {
 /** What the store holds, whoever asks. */
 export class SimBucket {
   readonly objects = new Map<string, SimObject>();
+  /** Every entry as it was committed: stubs come later. */
+  readonly entries = new Map<string, Uint8Array>();
   /** Keys that were ever put with another content than they had. */
   readonly overwritten: string[] = [];
   /** Calls that go on failing: a store that fails does so for a while. */
@@ -39,10 +42,27 @@ export class SimBucket {
   put(key: string, bytes: Uint8Array, ifAbsent: boolean): ObjectInfo | undefined {
     const before = this.objects.get(key);
     if (before && ifAbsent) return undefined;
-    if (before && Buffer.compare(before.bytes, bytes) !== 0) this.overwritten.push(key);
+    if (key.startsWith("_eider/log/")) this.#keepEntry(key, bytes);
+    else if (before && Buffer.compare(before.bytes, bytes) !== 0) this.overwritten.push(key);
     const info: ObjectInfo = { key, size: bytes.length, etag: `"${++this.#writes}"`, modifiedAt: this.#now() };
     this.objects.set(key, { info, bytes });
     return info;
+  }
+
+  /** A number belongs to its first entry for ever, whatever was deleted since. */
+  #keepEntry(key: string, bytes: Uint8Array): void {
+    const entry = this.entries.get(key);
+    if (!entry) this.entries.set(key, bytes);
+    else if (Buffer.compare(bytes, encodeStub(decodeEntry(entry))) !== 0) this.overwritten.push(key);
+  }
+
+  /** As a disk that lies: the object is as long as it was. */
+  damage(key: string): void {
+    const object = this.objects.get(key)!;
+    const bytes = Uint8Array.from(object.bytes);
+    const middle = bytes.length >> 1;
+    bytes[middle] = bytes[middle]! ^ 1;
+    this.objects.set(key, { ...object, bytes });
   }
 
   keys(prefix: string, after = ""): string[] {

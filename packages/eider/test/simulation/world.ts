@@ -4,6 +4,7 @@ import { type Catalog, SqliteCatalog } from "@eider/catalog";
 import { CatalogError, NotFoundError, StoreError } from "@eider/core";
 import { uuidv7 } from "../../src/ids.js";
 import { Lake } from "../../src/lake.js";
+import type { CheckpointLimits } from "../../src/shared/checkpoints.js";
 import { findSharedLake } from "../../src/shared/open.js";
 import { SharedCatalog } from "../../src/shared/shared-catalog.js";
 import type { Choices } from "./choices.js";
@@ -11,6 +12,7 @@ import type { Coverage } from "./coverage.js";
 import type { Event } from "./history.js";
 import { readSnapshot } from "./reader.js";
 import { Scheduler } from "./scheduler.js";
+import { simCopies } from "./sim-copies.js";
 import { SimDisk } from "./sim-disk.js";
 import { type Odds, SimProcess } from "./sim-process.js";
 import { SimBucket, SimStore } from "./sim-store.js";
@@ -20,6 +22,8 @@ import { rowsOf, type Work, type Workload } from "./workload.js";
 const EPOCH = Date.UTC(2030, 0, 1);
 /** Milliseconds that a commit whose fate is unknown is pursued: short, so that its end is seen too. */
 const PATIENCE_MS = 1500;
+/** Tiny, so that a few entries meet all of them. */
+const LIMITS: CheckpointLimits = { isDue: ({ entries }) => entries >= 2, replayEntries: 3, stubBytes: 0 };
 /** Tries of one piece of work that fails and may be tried again. */
 const TRIES = 3;
 
@@ -103,18 +107,26 @@ export class World {
   /** Looks at the lake as a new process of each host does, in peace; on a shared lake also as a new host. */
   async inspect(look: (opened: Opened) => Promise<void>): Promise<void> {
     const hosts = this.mode === "local" ? this.hosts : [...this.hosts, this.#spare];
-    for (const host of hosts) {
-      host.disk.heal();
-      const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 });
-      process.operation = "inspect";
-      const work = async (): Promise<void> => {
-        const opened = await this.#open(process, host);
-        await look(opened);
-        await opened.lake.close();
-        process.finished = true;
-      };
-      await this.scheduler.run(work());
-    }
+    for (const host of hosts) await this.#inspectAt(host, look);
+    // A checkpoint that is damaged is one of two.
+    const newest = this.bucket.keys("_eider/checkpoint/").at(-1);
+    if (newest === undefined) return;
+    this.bucket.damage(newest);
+    this.#spare.disk.wipe();
+    await this.#inspectAt(this.#spare, look);
+  }
+
+  async #inspectAt(host: Host, look: (opened: Opened) => Promise<void>): Promise<void> {
+    host.disk.heal();
+    const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 });
+    process.operation = "inspect";
+    const work = async (): Promise<void> => {
+      const opened = await this.#open(process, host);
+      await look(opened);
+      await opened.lake.close();
+      process.finished = true;
+    };
+    await this.scheduler.run(work());
   }
 
   [Symbol.dispose](): void {
@@ -249,8 +261,9 @@ export class World {
     else {
       const { lake: lakeId } = await findSharedLake(store, "create", () => uuidv7(clock(), random));
       const index = stopping(await SqliteCatalog.open({ ...file, kind: "shared", lakeId }), process);
-      const parts = { store, index, timer, clock, random, readOnly: false, patienceMs: PATIENCE_MS };
-      catalog = await SharedCatalog.open(parts);
+      const copies = simCopies(disk, index, process);
+      const parts = { store, index, copies, timer, clock, random, readOnly: false };
+      catalog = await SharedCatalog.open({ ...parts, limits: LIMITS, patienceMs: PATIENCE_MS });
     }
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
     return { lake, catalog, store };
@@ -258,7 +271,7 @@ export class World {
 }
 
 /** Calls that change the file: their answer may come late, or never. */
-const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon", "applyEntry"]);
+const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon", "applyEntry", "applyCheckpoint"]);
 
 /** A catalog each of whose calls is a step of the process. */
 function stopping(catalog: SqliteCatalog, process: SimProcess): SqliteCatalog {

@@ -25,11 +25,13 @@ export async function buildWorker(): Promise<URL> {
     bundle: true,
     platform: "node",
     format: "esm",
+    target: "node20",
     alias: {
       "@eider/core/ranges": source("packages/core/src/ranges.ts"),
       "@eider/core": source("packages/core/src/index.ts"),
+      "@eider/catalog": source("packages/catalog/src/index.ts"),
     },
-    external: ["@foxglove/wasm-zstd"],
+    external: ["@foxglove/wasm-zstd", "better-sqlite3"],
     outfile,
     logLevel: "error",
   });
