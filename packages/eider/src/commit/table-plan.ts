@@ -1,6 +1,6 @@
 /** What a handle says about its table, and whether the table that exists agrees. */
 
-import { type Catalog, type Operation, parseTableName, type TableInfo } from "@eider/catalog";
+import { type Catalog, type Operation, parseTableName } from "@eider/catalog";
 import {
   assignFieldIds,
   childFields,
@@ -21,6 +21,7 @@ import {
   widen,
 } from "@eider/core";
 import type { TableOptions } from "../options.js";
+import type { TableState } from "./pending-batch.js";
 
 /** The options of a handle, checked as far as they can be without a table. */
 export interface TablePlan {
@@ -49,7 +50,7 @@ export function planTable(name: string, options: TableOptions): TablePlan {
 }
 
 /** The table's schema, and after it the columns that a validator describes and the table lacks. Ids assigned. */
-export function withColumns(table: TableInfo, described: Schema): Schema {
+export function withColumns(table: TableState, described: Schema): Schema {
   const known = new Set(table.schema.fields.map(({ name }) => nameKey(name)));
   const added = described.fields.filter(({ name }) => !known.has(nameKey(name)));
   return assignFieldIds({ fields: [...table.schema.fields, ...added] }, table.lastFieldId);
@@ -73,13 +74,16 @@ export async function newFolder(catalog: Catalog, plan: TablePlan, id: string): 
   return (await catalog.folderUsed(folder)) ? tableFolder(plan.name, id) : folder;
 }
 
+type SchemaOperation = Extract<Operation, { op: "schema" }>;
+export type TableCreation = SchemaOperation & { readonly create: NonNullable<SchemaOperation["create"]> };
+
 /** The operation that creates the table with what the handle declares, or with the schema of its first batch. */
 export function tableOperation(
   plan: TablePlan,
   id: string,
   folder: string,
   schema: Schema = plan.schema ?? { fields: [] },
-): Operation {
+): TableCreation {
   return {
     op: "schema",
     table: id,
@@ -94,7 +98,7 @@ export function tableOperation(
  * Options given for a table that exists must be the table's own.
  * @throws SchemaError `table_differs`, naming the option and both values
  */
-export function assertMatches(plan: TablePlan, table: TableInfo): void {
+export function assertMatches(plan: TablePlan, table: TableState): void {
   const differ = (option: string, given: string, found: string): never => {
     throw new SchemaError(
       "table_differs",
@@ -138,7 +142,7 @@ function covers(found: Field, declared: Field): boolean {
  * A partition column may not change what its stored values mean.
  * @throws SchemaError `partition_column` where a column that rows are partitioned by became another kind of number
  */
-export function assertPartitionsKept(table: TableInfo, next: Schema): void {
+export function assertPartitionsKept(table: TableState, next: Schema): void {
   for (const text of table.partitionBy) {
     const { field: column } = parsePartitionBy(text, table.schema);
     const before = table.schema.fields.find((field) => field.id === column.id)?.type;

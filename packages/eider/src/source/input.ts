@@ -88,6 +88,13 @@ export async function openInput(source: Source, options: InputOptions): Promise<
   );
 }
 
+/** Lets go of an input: it is not read again. */
+export async function disposeInput(input: Input): Promise<void> {
+  if (input.kind === "bytes") await input.bytes[Symbol.asyncDispose]();
+  if (input.kind === "rows") await input.rows[Symbol.asyncDispose]();
+  if (input.kind === "batches") await input.batches[Symbol.asyncDispose]();
+}
+
 const SOURCES = "an array of rows, bytes, a stream, Arrow data, { file } or { url }";
 
 function typeName(value: unknown): string {

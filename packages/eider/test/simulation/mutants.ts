@@ -58,7 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
     faults: [
       {
         file: APPEND,
-        find: 'settled = error instanceof CatalogError && error.code === "commit_unknown";',
+        find: "settled = isUnknown(error);",
         replace: "settled = false;",
       },
     ],

@@ -1,0 +1,272 @@
+/** A batch on its way into a commit: read, encoded and staged, as operations that are not committed yet. */
+
+import type { IntegerBounds, Operation, Receipt, TableInfo } from "@eider/catalog";
+import {
+  BatchConflictError,
+  childFields,
+  type Field,
+  InvalidInputError,
+  lastFieldId,
+  parseOrderBy,
+  parsePartitionBy,
+  type Schema,
+  sameSchema,
+  storedSchema,
+} from "@eider/core";
+import type { AppendOptions, Progress } from "../options.js";
+import type { Input } from "../source/input.js";
+import type { AppendContext } from "./append.js";
+import type { BatchKey } from "./batch-key.js";
+import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
+import { hashInput, readInput } from "./read.js";
+import { Stage } from "./stage.js";
+import {
+  assertPartitionsKept,
+  canonicalLayout,
+  newFolder,
+  type TableCreation,
+  type TablePlan,
+  tableOperation,
+  withColumns,
+} from "./table-plan.js";
+
+const NO_VALUES = { min: 0n, max: 0n };
+
+/** What is known of stored integers, by field id; undefined where it cannot be told. */
+export type KnownBounds = ReadonlyMap<number, IntegerBounds | undefined>;
+
+/** What a batch comes to. */
+export interface PreparedBatch {
+  /** The table's creation or new schema, where it needs one, and the append. */
+  readonly operations: readonly Operation[];
+  readonly read: ReadResult;
+  /** The table as it will be. */
+  readonly after: TableState;
+}
+
+/** What preparing a batch needs to know of its table. */
+export type TableState = Pick<
+  TableInfo,
+  "id" | "name" | "folder" | "schema" | "schemaVersion" | "lastFieldId" | "partitionBy" | "orderBy"
+>;
+
+export interface PendingBatchOptions {
+  readonly context: AppendContext;
+  readonly plan: TablePlan;
+  readonly input: Input;
+  readonly batch: BatchKey;
+  readonly append: AppendOptions;
+  /** By the context's timer, in milliseconds. */
+  readonly started: number;
+}
+
+export class PendingBatch {
+  readonly #options: PendingBatchOptions;
+  #stage: Stage | undefined;
+  #phase: Progress["phase"] = "read";
+  #counters: ReadCounters = { bytes: 0, rows: 0, rejected: 0 };
+
+  constructor(options: PendingBatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The batch id is taken: the same content is a duplicate, other content a conflict.
+   * @returns the hash, which is the known one's
+   */
+  async compare(known: Receipt, table: TableState): Promise<string> {
+    const { batch, input } = this.#options;
+    const hash = await hashInput(
+      input,
+      this.#readOptions(table, async () => new Map()),
+    );
+    if (hash === known.contentHash) return hash;
+    throw new BatchConflictError(
+      "batch_conflict",
+      `batch ${JSON.stringify(batch.id)} of table ${table.name} was committed in snapshot ${known.snapshot} with other content: choose another batch id`,
+      { subject: batch.id },
+    );
+  }
+
+  /**
+   * Reads and encodes the input, and puts its files.
+   * @param table as it is; undefined: this batch creates it
+   * @param base snapshot when staging began
+   */
+  async prepare(
+    table: TableState | undefined,
+    base: number,
+    bounds: (tableId: string) => Promise<KnownBounds>,
+  ): Promise<PreparedBatch> {
+    const { batch, input, append } = this.#options;
+    const target = await this.#target(table);
+    const read = await readInput(input, this.#readOptions(table, bounds), {
+      restart: async (schema) => {
+        await this.#stage?.discard();
+        this.#stage = this.#newStage(target, schema, base);
+        return this.#stage.keepsOrder ? "rowGroups" : "batches";
+      },
+      add: (rows) => this.#stage!.add(rows),
+      addRowGroup: (group) => this.#stage!.addRowGroup(group),
+    });
+    this.#assertStorable(read);
+    this.#enter("upload");
+    const files = await this.#stage!.finish();
+    this.#enter("commit");
+    append.signal?.throwIfAborted();
+    const { operations, after } = this.#schemaOperations(target, read.schema);
+    const { schemaVersion } = after;
+    return {
+      operations: [
+        ...operations,
+        {
+          op: "append",
+          table: target.id,
+          batch: batch.id,
+          ...(batch.range && { range: batch.range }),
+          hash: read.contentHash,
+          rows: read.rows,
+          schemaVersion,
+          files: files.map((file) => ({ ...file, schemaVersion })),
+          rejects: read.rejects,
+        },
+      ],
+      read,
+      after,
+    };
+  }
+
+  /** Deletes what was staged: only if it is certainly not committed. */
+  async discard(): Promise<void> {
+    await this.#stage?.discard();
+    this.#stage = undefined;
+  }
+
+  /** The table to append to: as it is, or as this very commit creates it. */
+  async #target(table: TableState | undefined): Promise<Target> {
+    if (table) return { id: table.id, folder: table.folder, table };
+    const { context, plan } = this.#options;
+    const id = context.newId();
+    return { id, folder: await newFolder(context.catalog, plan, id), table: undefined };
+  }
+
+  #newStage(target: Target, schema: Schema, base: number): Stage {
+    const { context, plan, batch, append } = this.#options;
+    const stored = storedSchema(schema);
+    const { partitionBy, orderBy } =
+      target.table ?? canonicalLayout(plan.partitionBy ?? [], plan.orderBy ?? [], schema);
+    return new Stage({
+      store: context.store,
+      folder: target.folder,
+      base,
+      schema: stored,
+      partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema)),
+      orderBy: parseOrderBy(orderBy, schema),
+      layout: context.layout,
+      keyValues: {
+        "eider.table": plan.name,
+        "eider.batch": batch.id,
+        "eider.snapshot": String(base),
+        "eider.schema": JSON.stringify(schema),
+      },
+      newId: context.newId,
+      signal: append.signal,
+    });
+  }
+
+  #readOptions(table: TableState | undefined, bounds: (tableId: string) => Promise<KnownBounds>): ReadOptions {
+    const { context, plan, append } = this.#options;
+    const { described } = plan;
+    const evolves = (append.schemaMode ?? "evolve") === "evolve";
+    const existing = table && described && evolves ? withColumns(table, described) : table?.schema;
+    const declared = existing ?? plan.schema;
+    return {
+      append,
+      schema: declared && declared.fields.length > 0 ? declared : undefined,
+      lastFieldId: Math.max(table?.lastFieldId ?? 0, declared ? lastFieldId(declared) : 0),
+      validator: plan.validator,
+      integerBounds: async () => (table ? integerBounds(table.schema, await bounds(table.id)) : new Map()),
+      openParquet: context.openParquet,
+      tempFolder: context.tempFolder,
+      ranges: context.ranges,
+      timer: context.timer,
+      onCounters: (counters) => {
+        this.#counters = counters;
+        this.#report();
+      },
+    };
+  }
+
+  /** The operations that bring the table to `schema`: its creation, a new version, or none. */
+  #schemaOperations(
+    { id, folder, table }: Target,
+    schema: Schema,
+  ): { readonly operations: readonly Operation[]; readonly after: TableState } {
+    if (!table) {
+      const { plan } = this.#options;
+      const operation = tableOperation(plan, id, folder, schema);
+      return { operations: [operation], after: createdTable(operation) };
+    }
+    if (sameSchema(table.schema, schema)) return { operations: [], after: table };
+    assertPartitionsKept(table, schema);
+    const version = table.schemaVersion + 1;
+    const newest = Math.max(table.lastFieldId, lastFieldId(schema));
+    return {
+      operations: [{ op: "schema", table: id, version, schema, lastFieldId: newest }],
+      after: { ...table, schema, schemaVersion: version, lastFieldId: newest },
+    };
+  }
+
+  /** A Parquet file needs a column to count its rows by. */
+  #assertStorable(read: ReadResult): void {
+    if (read.rows > 0 && storedSchema(read.schema).fields.length === 0) {
+      throw new InvalidInputError(
+        "no_columns",
+        "no column has a value yet, so none has a type: declare a schema, or append rows with values first",
+        { subject: this.#options.plan.name },
+      );
+    }
+  }
+
+  #enter(phase: Progress["phase"]): void {
+    this.#phase = phase;
+    this.#report();
+  }
+
+  #report(): void {
+    const { input, append, context, started } = this.#options;
+    const total = input.kind === "bytes" ? input.totalBytes : undefined;
+    append.onProgress?.({
+      phase: this.#phase,
+      ...this.#counters,
+      ...(total !== undefined && { totalBytes: total }),
+      elapsedMs: context.timer.now() - started,
+    });
+  }
+}
+
+/** A table that exists, or the id and folder of the one this commit creates. */
+interface Target {
+  readonly id: string;
+  readonly folder: string;
+  readonly table: TableState | undefined;
+}
+
+/** What is stored in integer columns, where that is known: decides whether they may become float64. */
+function integerBounds(schema: Schema, stored: KnownBounds): Awaited<ReturnType<ReadOptions["integerBounds"]>> {
+  const known = new Map<number, IntegerBounds>();
+  const visit = (field: Field): void => {
+    // A column without an entry holds no value yet: nothing of it stands in the way.
+    const bounds = stored.has(field.id) ? stored.get(field.id) : NO_VALUES;
+    if (bounds) known.set(field.id, bounds);
+    childFields(field.type).forEach(visit);
+  };
+  schema.fields.forEach(visit);
+  return known;
+}
+
+/** The table that an operation of {@link tableOperation} creates. */
+export function createdTable(operation: TableCreation): TableState {
+  const { table: id, schema, version, lastFieldId: newest, create } = operation;
+  return { id, ...create, schema, schemaVersion: version, lastFieldId: newest };
+}
