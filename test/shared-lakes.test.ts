@@ -1,6 +1,8 @@
 /** Lakes that several hosts share: a store without a catalog of its own, an index per host. Hosts are folders here. */
 
 import { rmSync } from "node:fs";
+import { realTimer } from "@eider/catalog";
+import { StoreError } from "@eider/core";
 import { CountingStore, FileStore, MemoryStore, type ObjectStore, StoreWrapper } from "@eider/storage";
 import { BatchConflictError, Lake, type LakeOptions } from "eider";
 import { describe, expect, it } from "vitest";
@@ -13,7 +15,7 @@ class View extends StoreWrapper {
 
 /** A host of its own, opening the lake in `store`. */
 function openHost(store: ObjectStore, options: LakeOptions = {}): Promise<Lake> {
-  return Lake.open({ store: new View(store) }, { cacheDir: temporaryFolder(), ...options });
+  return Lake.open({ store: new View(store) }, { cacheDir: temporaryFolder(), stalenessMs: 0, ...options });
 }
 
 describe("two hosts", () => {
@@ -103,6 +105,53 @@ describe("an index", () => {
   });
 });
 
+describe("a query within stalenessMs", () => {
+  /** By the timer of the lake, which a test moves. */
+  function movedTimer() {
+    let now = 0;
+    return {
+      pass(ms: number): void {
+        now += ms;
+      },
+      timer: { ...realTimer, now: () => now },
+    };
+  }
+
+  it("asks for nothing and sees what it saw, then sees what others have committed", async () => {
+    const store = new MemoryStore();
+    await using other = await openHost(store);
+    await other.table("t").append([{ i: 1 }]);
+    const counting = new CountingStore(new View(store));
+    const { pass, timer } = movedTimer();
+    await using lake = await openHost(counting, { stalenessMs: 500, timer });
+    const gets = (): number => counting.counts.get.requests;
+    expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 1n }]);
+    await other.table("t").append([{ i: 2 }]);
+    pass(500);
+    const before = gets();
+    expect(await lake.sql("SELECT count(*) AS n FROM eider.files")).toEqual([{ n: 1n }]);
+    expect(gets()).toBe(before);
+    pass(1);
+    expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 2n }]);
+  });
+
+  it("sees what this process has committed, and what it was told of", async () => {
+    const store = new MemoryStore();
+    const { timer } = movedTimer();
+    await using other = await openHost(store);
+    await using lake = await openHost(store, { stalenessMs: 1e9, timer });
+    await lake.table("t").append([{ i: 1 }], { batchId: "a" });
+    expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 1n }]);
+    await other.table("t").append([{ i: 2 }], { batchId: "b" });
+    // The answer to this one is of the other's commit.
+    expect((await lake.table("t").append([{ i: 2 }], { batchId: "b" })).status).toBe("duplicate");
+    expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 2n }]);
+    await other.table("t").append([{ i: 3 }]);
+    expect(await lake.with({ at: 3 }).sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 3n }]);
+    expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 3n }]);
+  });
+});
+
 it("a lone append is two puts, its file and its entry, and asks for nothing", async () => {
   const store = new MemoryStore();
   const counting = new CountingStore(new View(store));
@@ -127,7 +176,32 @@ describe("opening", () => {
     await writer.table("t").append([{ i: 1 }]);
     expect(await reader.sql("SELECT i FROM t")).toEqual([{ i: 1n }]);
     await expect(reader.table("t").append([{ i: 2 }])).rejects.toMatchObject({ code: "read_only" });
+    await expect(reader.maintain()).rejects.toMatchObject({ code: "read_only" });
+    expect(await reader.verify()).toMatchObject({ ok: true });
     expect(counting.counts).toMatchObject({ put: { requests: 0 }, delete: { requests: 0 } });
+  });
+
+  it("to read needs a store that gives and lists, and nothing else", async () => {
+    class Given extends View {
+      override async put(): Promise<never> {
+        throw new StoreError("access_denied", "PUT is not allowed");
+      }
+      override async delete(): Promise<never> {
+        throw new StoreError("access_denied", "DELETE is not allowed");
+      }
+    }
+    const store = new MemoryStore();
+    await using writer = await openHost(store);
+    for (let i = 0; i < 20; i++) await writer.table("t").append([{ i }]);
+    const given = new Given(store);
+    await using reader = await openHost(given, { mode: "read" });
+    expect(await reader.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 20n }]);
+    await writer.table("t").append([{ i: 20 }]);
+    expect(await reader.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 21n }]);
+    expect(await reader.with({ at: 5 }).sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 5n }]);
+    // Who wants to write there hears why it cannot.
+    await using refused = await openHost(given);
+    await expect(refused.table("t").append([{ i: 21 }])).rejects.toMatchObject({ code: "access_denied" });
   });
 
   it("a place that holds something else is refused", async () => {

@@ -13,7 +13,7 @@ async function startS3(): Promise<{ s3: FakeS3; openHost: () => Promise<Lake> }>
   onTestFinished(() => void vi.unstubAllEnvs());
   const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
   const url = `s3://${await s3.makeBucket()}/lakes/one?${query}`;
-  return { s3, openHost: () => Lake.open(url, { cacheDir: temporaryFolder() }) };
+  return { s3, openHost: () => Lake.open(url, { cacheDir: temporaryFolder(), stalenessMs: 0 }) };
 }
 
 it("two hosts append to one lake on S3, and each sees all of it; a lone append is a file and an entry", async () => {

@@ -49,6 +49,7 @@ const LAKE: Rules<LakeOptions> = {
   cacheDir: text,
   cacheBytes: amount,
   memoryBytes: amount,
+  stalenessMs: amount,
   threads: amount,
   sqlAccess: oneOf("all", "lake"),
   logger: object,

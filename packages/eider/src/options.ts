@@ -37,6 +37,11 @@ export interface LakeOptions {
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
   /**
+   * Shared lakes: milliseconds for which queries do without asking whether other hosts have committed. What this process
+   * has committed, or was told of, they see at once. 0 asks before every query. Default 1000.
+   */
+  readonly stalenessMs?: number;
+  /**
    * Threads of a query, and worker threads of an append of 32 MiB or more, each of which takes some 40 MB of memory.
    * Default: one per core, for appends three at most. 1: appends start no worker.
    */

@@ -14,6 +14,9 @@ import { indexCopies, makeIndex } from "./index-copies.js";
 import { assertShareable } from "./probe.js";
 import { SharedCatalog } from "./shared-catalog.js";
 
+/** A second: as old as what people look at may be without their noticing. */
+const STALENESS_MS = 1000;
+
 export interface SharedParts {
   readonly clock: () => number;
   readonly random: (size: number) => Uint8Array;
@@ -54,6 +57,7 @@ export async function openSharedCatalog(
       clock,
       random,
       readOnly: options.mode === "read",
+      stalenessMs: options.stalenessMs ?? STALENESS_MS,
       copies: indexCopies({ path, lake }),
       ...(logger && { logger }),
     });

@@ -40,6 +40,7 @@ import {
   loadCheckpoint,
   putCheckpoint,
 } from "./checkpoints.js";
+import { Fairness } from "./fairness.js";
 import { FETCHES, Log } from "./log.js";
 
 export interface SharedCatalogOptions {
@@ -52,14 +53,13 @@ export interface SharedCatalogOptions {
   readonly random: (size: number) => Uint8Array;
   readonly readOnly: boolean;
   readonly logger?: Logger;
+  /** Milliseconds for which a query does without looking for entries of other hosts. Default 0. */
+  readonly stalenessMs?: number;
   readonly copies: IndexCopies;
   readonly limits?: CheckpointLimits;
   /** Milliseconds for which a commit whose fate is not known is pursued. Default 60,000. */
   readonly patienceMs?: number;
 }
-
-/** Longest pause of a commit that lost to others, in milliseconds. */
-const MAX_PAUSE_MS = 500;
 
 export class SharedCatalog implements Catalog {
   readonly kind = "shared";
@@ -68,6 +68,9 @@ export class SharedCatalog implements Catalog {
   readonly #options: SharedCatalogOptions;
   readonly #index: SqliteCatalog;
   readonly #log: Log;
+  readonly #fairness: Fairness;
+  /** By the timer: no entry that was committed before is unknown to the index. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
   /** The refresh that runs, and the one that begins when it ends. */
   #refreshing: Promise<void> | undefined;
   #nextRefresh: Promise<void> | undefined;
@@ -84,8 +87,10 @@ export class SharedCatalog implements Catalog {
     this.#index = options.index;
     this.lakeId = options.index.lakeId;
     this.catalogId = options.index.catalogId;
-    const { store, timer } = options;
-    this.#log = new Log({ store, timer, jitter: () => this.#jitter(), patienceMs: options.patienceMs ?? 60_000 });
+    const { store, timer, logger } = options;
+    const jitter = (): number => (options.random(1)[0] ?? 0) / 256;
+    this.#log = new Log({ store, timer, jitter, patienceMs: options.patienceMs ?? 60_000 });
+    this.#fairness = new Fairness({ store, timer, jitter, host: this.catalogId, now: () => this.#now(), logger });
   }
 
   /**
@@ -97,8 +102,13 @@ export class SharedCatalog implements Catalog {
     return catalog;
   }
 
+  /**
+   * What this process has committed, or was told of, is always part of it; what others have committed since the last look
+   * only if that was longer ago than `stalenessMs`.
+   */
   async head(): Promise<Head> {
-    await this.refresh();
+    const { timer, stalenessMs = 0 } = this.#options;
+    if (stalenessMs === 0 || timer.now() - this.#lookedAt > stalenessMs) await this.refresh();
     return this.#index.head();
   }
 
@@ -232,53 +242,60 @@ export class SharedCatalog implements Catalog {
   }
 
   async #commit(draft: Draft): Promise<CommitResult> {
-    for (let losses = 0; ; losses++) {
-      const { store, clock } = this.#options;
-      const proposal = await this.#index.propose(draft, store.serverTime?.() ?? clock());
+    await this.#fairness.enter();
+    for (let losses = 1; ; losses++) {
+      const proposal = await this.#index.propose(draft, this.#now());
       if (proposal.status !== "entry") return proposal;
       const { n, id, receipts } = proposal;
+      const started = this.#options.timer.now();
       // The commit point lies in here: the moment at which the store has the entry.
       const { won, bytes } = await this.#log.settle(n, id, proposal.bytes);
       if (won) {
-        await this.#takeOver(bytes);
+        await this.#takeOver(bytes, started);
+        this.#fairness.won();
         this.#checkpointSoon();
         return { status: "committed", snapshot: n, receipts };
       }
       if (await this.#apply(bytes, n)) {
         return { status: "stale", reason: "snapshot", message: "this host was far behind the log: plan again" };
       }
-      // Against one other writer the next number is most likely free; against more of them it is not.
-      if (losses > 0) {
-        await this.refresh();
-        await this.#options.timer.sleep(Math.min(5 * 2 ** losses, MAX_PAUSE_MS) * this.#jitter());
-      }
+      await this.#fairness.lost(losses);
+      if (losses > 1) await this.refresh();
     }
   }
 
   /** The index follows. What keeps it from that now changes nothing of what is committed: it is caught up later. */
-  async #takeOver(bytes: Uint8Array): Promise<void> {
+  async #takeOver(bytes: Uint8Array, started: number): Promise<void> {
     try {
       await this.#index.applyEntry(bytes);
+      this.#lookedAt = started; // the number was free then
     } catch (error) {
+      this.#lookedAt = Number.NEGATIVE_INFINITY; // the next query has to see it
       this.#options.logger?.warn?.("a commit could not be entered into this host's index yet", { error });
     }
   }
 
   async #catchUp(): Promise<void> {
+    const now = this.#options.timer.now();
+    await this.#readLog();
+    this.#lookedAt = now;
+  }
+
+  async #readLog(): Promise<void> {
     const { snapshot: head } = await this.#index.head();
     const next = await this.#log.read(head + 1);
     if (!next) return;
     const { replayEntries } = this.#limits;
     const more = await this.#log.countAfter(head + 1, replayEntries);
-    if (more >= replayEntries && (await this.#loadCheckpoint(head + 1))) return this.#catchUp();
-    if (await this.#apply(next, head + 1)) return this.#catchUp();
+    if (more >= replayEntries && (await this.#loadCheckpoint(head + 1))) return this.#readLog();
+    if (await this.#apply(next, head + 1)) return this.#readLog();
     let first = head + 2;
     const last = head + 1 + (more < replayEntries ? more : await this.#log.countAfter(head + 1));
     while (first <= last) {
       const numbers = Array.from({ length: Math.min(FETCHES, last - first + 1) }, (_, i) => first + i);
       for (const [i, bytes] of (await Promise.all(numbers.map((n) => this.#log.read(n)))).entries()) {
         if (!bytes) throw logGone();
-        if (await this.#apply(bytes, first + i)) return this.#catchUp();
+        if (await this.#apply(bytes, first + i)) return this.#readLog();
       }
       first += numbers.length;
     }
@@ -350,8 +367,10 @@ export class SharedCatalog implements Catalog {
     await this.#index.applyEntry(bytes);
   }
 
-  #jitter(): number {
-    return (this.#options.random(1)[0] ?? 0) / 256;
+  /** Milliseconds since the epoch: the store's clock is one for all hosts. */
+  #now(): number {
+    const { store, clock } = this.#options;
+    return store.serverTime?.() ?? clock();
   }
 }
 

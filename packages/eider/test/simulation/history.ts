@@ -11,6 +11,9 @@ export interface Event {
   /** Moments of the schedule. */
   readonly started: number;
   ended?: number;
+  /** The same in milliseconds. */
+  readonly startedMs: number;
+  endedMs?: number;
   /** `ok` was acknowledged. `fail`: the caller was told that it did not happen. `unknown`: it was told so, or is dead. */
   outcome: "ok" | "fail" | "unknown";
   result?: AppendResult;

@@ -37,7 +37,7 @@ export async function judge(world: World): Promise<string[]> {
   const log = readLog(world);
   const committed = checkLog(log, problems);
   checkHistory(world.history, committed, problems);
-  checkQueries(world.history, log, committed, problems);
+  checkQueries(world, log, committed, problems);
   if (world.bucket.overwritten.length > 0) problems.push(`overwritten: ${world.bucket.overwritten.join(", ")}`);
   if (world.mode === "shared") checkStubs(world, log, problems);
   try {
@@ -160,12 +160,12 @@ function unexpected(event: Event, history: readonly Event[], committed: readonly
 }
 
 function checkQueries(
-  history: readonly Event[],
+  { history, stalenessMs }: World,
   log: readonly Entry[],
   committed: readonly Committed[],
   problems: string[],
 ): void {
-  for (const { tag, seen, started } of history) {
+  for (const { tag, seen, process, started, startedMs } of history) {
     if (!seen) continue;
     const { snapshot } = seen;
     for (const [table, batches] of Object.entries(seen.batches)) {
@@ -182,6 +182,8 @@ function checkQueries(
       0,
       ...history
         .filter(({ outcome, ended }) => outcome === "ok" && (ended ?? Number.POSITIVE_INFINITY) < started)
+        // What others have committed may be overlooked for a while, what the same process was told of may not.
+        .filter((other) => other.process === process || (other.endedMs ?? 0) + stalenessMs <= startedMs)
         .map(({ result }) => result?.receipt.snapshot ?? 0),
     );
     if (snapshot < acknowledged)

@@ -101,13 +101,22 @@ export class Simulation implements Disposable {
         [60_000, -60_000],
       ]),
       made: of([true, true, true, false]),
+      stalenessMs: of([0, 0, 300]),
       trace,
     };
     return this.#schedule(choices, randomWorkload(choices, PROCESSES[this.#mode]), settings);
   }
 
   async #schedule(choices: Choices, workload: Workload, settings: Settings): Promise<Outcome> {
-    const { switchOneIn = 1, faultOneIn = 2, crashOneIn, skewMs = [0, 0], made = true, trace } = settings;
+    const {
+      switchOneIn = 1,
+      faultOneIn = 2,
+      crashOneIn,
+      skewMs = [0, 0],
+      made = true,
+      stalenessMs = 0,
+      trace,
+    } = settings;
     using world = new World({
       choices,
       coverage: this.coverage,
@@ -118,6 +127,7 @@ export class Simulation implements Disposable {
       mode: this.#mode,
       skewMs,
       made,
+      stalenessMs,
       diskPaths: this.#diskPaths,
     });
     let problems: string[];
@@ -153,6 +163,7 @@ interface Settings {
   readonly crashOneIn: number;
   readonly skewMs?: readonly number[];
   readonly made?: boolean;
+  readonly stalenessMs?: number;
   readonly trace: boolean;
 }
 

@@ -40,6 +40,8 @@ export interface WorldOptions {
   readonly trace: boolean;
   /** Existing empty files, one per host and one more: see `SimDisk`. */
   readonly diskPaths: readonly string[];
+  /** Milliseconds for which queries of a shared lake do without a look at the log. */
+  readonly stalenessMs: number;
   /** Milliseconds that the clocks of the hosts are ahead. */
   readonly skewMs: readonly number[];
   /** Whether the lake is there already: else the first processes race to make it. */
@@ -91,6 +93,10 @@ export class World {
       const file = JSON.stringify({ format: 1, lake: "lake", mode: "shared" });
       this.bucket.put("_eider/lake.json", Buffer.from(file), true);
     }
+  }
+
+  get stalenessMs(): number {
+    return this.#options.stalenessMs;
   }
 
   get mode(): Mode {
@@ -167,7 +173,14 @@ export class World {
       const { process } = running;
       process.operation = work.kind;
       const tag = `${name}.${tries}`;
-      const event: Event = { tag, process: process.name, work, started: this.scheduler.moment, outcome: "unknown" };
+      const event: Event = {
+        tag,
+        process: process.name,
+        work,
+        started: this.scheduler.moment,
+        startedMs: this.scheduler.now,
+        outcome: "unknown",
+      };
       this.history.push(event);
       const doing = running.opened.then((opened) => this.#do(opened, process, event));
       const answered = doing.catch((error: unknown) => {
@@ -178,6 +191,7 @@ export class World {
       await Promise.race([answered, process.died]);
       if (!process.alive) event.outcome = "unknown";
       event.ended = this.scheduler.moment;
+      event.endedMs = this.scheduler.now;
       this.scheduler.note(`  ${tag} ${work.kind}: ${event.outcome}${event.error ? ` ${String(event.error)}` : ""}`);
       // A lake that could not be opened is opened again.
       const failed = await Promise.race([running.opened.then(() => false).catch(() => true), Promise.resolve(false)]);
@@ -263,7 +277,12 @@ export class World {
       const index = stopping(await SqliteCatalog.open({ ...file, kind: "shared", lakeId }), process);
       const copies = simCopies(disk, index, process);
       const parts = { store, index, copies, timer, clock, random, readOnly: false };
-      catalog = await SharedCatalog.open({ ...parts, limits: LIMITS, patienceMs: PATIENCE_MS });
+      catalog = await SharedCatalog.open({
+        ...parts,
+        limits: LIMITS,
+        patienceMs: PATIENCE_MS,
+        stalenessMs: this.stalenessMs,
+      });
     }
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
     return { lake, catalog, store };
