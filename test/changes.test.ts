@@ -21,7 +21,7 @@ function place(kind: Kind): () => Promise<Lake> {
     return () => Lake.open(folder);
   }
   const store = new MemoryStore();
-  return () => Lake.open({ store: new View(store) }, { cacheDir: temporaryFolder() });
+  return () => Lake.open({ store: new View(store) }, { cacheDir: temporaryFolder(), stalenessMs: 0 });
 }
 
 async function all(changes: AsyncIterable<Change>): Promise<string[]> {

@@ -71,7 +71,7 @@ export async function* feed(
   for (let seen = -1; ; ) {
     signal?.throwIfAborted();
     const step = await host.run(async () => {
-      const head = end ?? (await catalog.head()).snapshot;
+      const head = end ?? (await headOf(catalog));
       if (head === seen) return { head, changes: [], dropped: false };
       table ??= await catalog.table(name, head);
       if (!table) return { head, changes: [], dropped: false };
@@ -95,7 +95,13 @@ export async function* feed(
 /** The last snapshot of a feed that ends. */
 async function endOf(catalog: Catalog, { until, follow }: FeedOptions): Promise<number | undefined> {
   if (until !== undefined) return snapshotOf(catalog, until);
-  return follow ? undefined : (await catalog.head()).snapshot;
+  return follow ? undefined : headOf(catalog);
+}
+
+/** As of this moment, however old queries may be. */
+async function headOf(catalog: Catalog): Promise<number> {
+  await catalog.refresh();
+  return (await catalog.head()).snapshot;
 }
 
 function toChange(host: TableHost, table: string, change: TableChange): Change {

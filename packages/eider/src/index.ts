@@ -65,6 +65,14 @@ export type {
   VerifyReport,
 } from "./options.js";
 export { Table } from "./table.js";
+export type {
+  StagedAppend,
+  Transaction,
+  TransactionAppendOptions,
+  TransactionOptions,
+  TransactionResult,
+  TransactionTable,
+} from "./transaction.js";
 export type { FileOptions, Rotation } from "./writer/layout.js";
 export {
   type ObjectWriterOptions,

@@ -11,6 +11,7 @@ import {
   checkMaintainOptions,
   checkQueryOptions,
   checkTableOptions,
+  checkTransactionOptions,
   checkVerifyOptions,
 } from "./option-rules.js";
 import type {
@@ -24,8 +25,10 @@ import type {
   VerifyOptions,
   VerifyReport,
 } from "./options.js";
-import { describe, Table, type TableHost } from "./table.js";
+import { appendContext, describe, Table, type TableHost } from "./table.js";
+import { Transaction, type TransactionOptions, type TransactionResult } from "./transaction.js";
 import { verify } from "./verify.js";
+import { APPEND_LAYOUT } from "./writer/layout.js";
 
 /** A store and a catalog, opened together. Close it, or declare it with `await using`. */
 export class Lake implements AsyncDisposable {
@@ -160,6 +163,24 @@ export class Lake implements AsyncDisposable {
     return this.#run(async () => {
       this.#assertWritable();
       return rollback(this.#open.catalog, options.to);
+    });
+  }
+
+  /**
+   * Appends to several tables, creates and drops some, and moves cursors, in one commit: one snapshot has all of it, none has
+   * a part. The callback stages; nothing is visible before it returns, and if it throws, nothing happened. A transaction
+   * that is repeated with the same batch ids commits once.
+   * @throws BatchConflictError `transaction_conflict` if some of its batches are known and others are not
+   * @throws CatalogError `snapshot_moved` with `expectSnapshot`; `cursor_moved`; `commit_unknown`: repeat it to learn
+   */
+  transaction<T>(
+    work: (tx: Transaction) => Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<TransactionResult<T>> {
+    return this.#run(() => {
+      checkTransactionOptions(options);
+      this.#assertWritable();
+      return Transaction.run(this.#open, appendContext(this.#open, APPEND_LAYOUT), work, options);
     });
   }
 

@@ -14,6 +14,7 @@ import type {
   TableOptions,
   VerifyOptions,
 } from "./options.js";
+import type { TransactionOptions } from "./transaction.js";
 import type { FileOptions, Rotation } from "./writer/layout.js";
 import type { ObjectWriterOptions } from "./writer/object-writer.js";
 import type { TableWriterOptions } from "./writer/table-writer.js";
@@ -98,6 +99,15 @@ const APPEND: Rules<AppendOptions> = {
 };
 
 const CURSOR_MOVE: Rules<CursorMove> = { name: text, from: text, to: text };
+
+const TRANSACTION: Rules<TransactionOptions> = {
+  expectSnapshot: {
+    expected: '"base" or the number of a snapshot',
+    accepts: (value) => value === "base" || (Number.isSafeInteger(value) && Number(value) >= 0),
+  },
+  meta: object,
+  signal,
+};
 
 const FEED: Rules<FeedOptions> = {
   after: text,
@@ -192,6 +202,9 @@ export const checkCursorMove = (what: string, move: CursorMove): void => {
     }
   }
 };
+/** @throws InvalidInputError `bad_option` */
+export const checkTransactionOptions = (options: TransactionOptions): void =>
+  check("lake.transaction", options, TRANSACTION);
 /** @throws InvalidInputError `bad_option` */
 export const checkFeedOptions = (options: FeedOptions): void => check("table.changes", options, FEED);
 

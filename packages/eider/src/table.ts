@@ -60,7 +60,7 @@ export class Table<R = object> {
     return this.#host.run(() => {
       checkAppendOptions(options);
       this.#host.assertWritable();
-      const context = this.#context(APPEND_LAYOUT);
+      const context = appendContext(this.#host.open, APPEND_LAYOUT);
       const { batchId } = options;
       const id = batchId === undefined ? undefined : batchKey(batchId).id;
       return this.#traced(id, () => append(context, this.#plan, source as Source, options));
@@ -95,7 +95,7 @@ export class Table<R = object> {
     } = options;
     // Checked in both cases: a batch of no rows would never be full.
     const cutFiles = fileLayout(files, rotate);
-    const context = this.#context(commit === "rotate" ? fileLayout(files) : cutFiles);
+    const context = appendContext(this.#host.open, commit === "rotate" ? fileLayout(files) : cutFiles);
     const ready = filesReady(context.layout.parquet);
     ready.catch(() => {});
     let end = (): void => {};
@@ -236,21 +236,6 @@ export class Table<R = object> {
     });
   }
 
-  #context(layout: FileLayout): AppendContext {
-    const { open } = this.#host;
-    return {
-      store: open.store,
-      catalog: open.catalog,
-      tempFolder: open.tempFolder,
-      openParquet: async (path: string) => (await open.engine()).openParquet(path),
-      newId: open.newId,
-      logger: open.logger,
-      ranges: open.ranges,
-      timer: open.timer,
-      layout,
-    };
-  }
-
   #traced<T>(batchId: string | undefined, work: () => Promise<T>): Promise<T> {
     return traced("append", { table: this.name, ...(batchId !== undefined && { batchId }) }, work);
   }
@@ -280,6 +265,21 @@ export class Table<R = object> {
     const when = at === undefined ? "" : ` at snapshot ${at}`;
     return new NotFoundError("table_not_found", `there is no table ${this.name}${when}`, { subject: this.name });
   }
+}
+
+/** What an append needs of a lake. */
+export function appendContext(open: OpenLake, layout: FileLayout): AppendContext {
+  return {
+    store: open.store,
+    catalog: open.catalog,
+    tempFolder: open.tempFolder,
+    openParquet: async (path: string) => (await open.engine()).openParquet(path),
+    newId: open.newId,
+    logger: open.logger,
+    ranges: open.ranges,
+    timer: open.timer,
+    layout,
+  };
 }
 
 /** What users see of a table. */

@@ -150,11 +150,11 @@ export async function findTable(catalog: Catalog, name: string): Promise<TableSt
 export async function giveUp(
   { catalog, logger }: AppendContext,
   batches: readonly PendingBatch[],
-  intent: string,
+  intent: string | undefined,
 ): Promise<void> {
   try {
     for (const batch of batches) await batch.discard();
-    await catalog.abandon(intent);
+    if (intent !== undefined) await catalog.abandon(intent);
   } catch (error) {
     logger.warn?.("staged files could not be removed and are left for maintenance", { error });
   }

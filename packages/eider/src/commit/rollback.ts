@@ -17,6 +17,7 @@ export async function rollback(
   name?: string,
 ): Promise<{ readonly snapshot: number }> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    await catalog.refresh();
     const { snapshot: head } = await catalog.head();
     const to = await snapshotOf(catalog, at);
     const operations =
