@@ -1,6 +1,6 @@
 /**
  * Hosts and processes as they really are: four folders with two processes each, on one lake on a real S3. Each batch id is
- * appended by several of them. `EIDER_SHARED_APPENDS=200` makes it as long as one wants.
+ * appended by several of them. `EIDER_SHARED_APPENDS=10` makes it short.
  */
 
 import { mkdirSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ import { realS3 } from "./support/real-s3.js";
 
 const HOSTS = 4;
 const PROCESSES = 2;
-const APPENDS = Number(process.env.EIDER_SHARED_APPENDS ?? 12);
+const APPENDS = Number(process.env.EIDER_SHARED_APPENDS ?? 200);
 /** Fewer than appends in all, so that ids meet. */
 const IDS = (HOSTS * PROCESSES * APPENDS) / 2;
 

@@ -365,6 +365,13 @@ export interface Catalog extends AsyncDisposable {
    * @param before milliseconds since the epoch, by the store's clock: what is newer is left alone
    */
   tidy(before: number, signal?: AbortSignal): Promise<void>;
+  /** Copies all that is known here, as it is at one moment, into a new SQLite file. May block for seconds. */
+  exportTo(path: string): Promise<void>;
+  /**
+   * Ends a local catalog whose lake goes on elsewhere: it answers, and commits nothing any more (`lake_moved`).
+   * @returns false if the head is another snapshot than this, and then nothing has changed
+   */
+  retire(snapshot: number): Promise<boolean>;
   /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
   /**

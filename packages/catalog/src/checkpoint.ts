@@ -7,6 +7,7 @@ import { CorruptionError } from "@eider/core";
 import type { SqliteCatalog } from "./sqlite-catalog.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { carriedTables, HOST_TABLES } from "./sqlite-rows.js";
+import { type EntryFacts, encodeStub, type StubReceipt } from "./stub.js";
 
 /**
  * Copies the catalog in `from`, as it is at one moment and while others go on with it, to `to`, which must not exist.
@@ -23,6 +24,40 @@ export function copyCatalog(from: string, to: string, open: OpenDriver = openSql
 /** Gives the catalog in `path` a name of its own: it was another's checkpoint. */
 export function renameCatalog(path: string, catalogId: string, open: OpenDriver = openSqlite): void {
   use(open, path, (driver) => driver.run("UPDATE meta SET catalog_id = ?", catalogId));
+}
+
+/** What a shared lake has to be given, besides the index that it begins with. */
+export interface SharedCopy {
+  /** 0: nothing was committed yet. */
+  readonly snapshot: number;
+  /** Of the last entry, encoded; undefined if there is none. */
+  readonly stub: Uint8Array | undefined;
+  /** Everything that a snapshot names, in order of commit. */
+  readonly files: readonly { readonly key: string; readonly bytes: number; readonly sha256: string }[];
+}
+
+/** Makes a copy of a catalog, local or not, the index of a shared lake. */
+export function shareCopy(path: string, lake: string, open: OpenDriver = openSqlite): SharedCopy {
+  return use(open, path, (driver) => {
+    driver.run("UPDATE meta SET lake_id = ?, mode = 'shared'", lake);
+    driver.run("UPDATE entries SET header = x''");
+    const head = driver.get<EntryFacts>(
+      "SELECT n, id, prev, writer, host, time, floor FROM entries ORDER BY n DESC LIMIT 1",
+    );
+    const receipts = driver.all<StubReceipt>(
+      `SELECT t.id AS "table", r.batch, r.hash, r.rows FROM receipts r JOIN tables t ON t.no = r.table_no
+       WHERE r.snapshot = ?`,
+      head?.n ?? 0,
+    );
+    const files = driver.all<{ key: string; bytes: number; sha256: Uint8Array }>(
+      "SELECT key, bytes, sha256 FROM files ORDER BY id",
+    );
+    return {
+      snapshot: head?.n ?? 0,
+      stub: head && encodeStub({ ...head, lake, receipts }),
+      files: files.map(({ sha256, ...file }) => ({ ...file, sha256: Buffer.from(sha256).toString("hex") })),
+    };
+  });
 }
 
 /**

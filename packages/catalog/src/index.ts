@@ -1,5 +1,5 @@
 export type * from "./catalog.js";
-export { applyCheckpointFile, copyCatalog, renameCatalog } from "./checkpoint.js";
+export { applyCheckpointFile, copyCatalog, renameCatalog, type SharedCopy, shareCopy } from "./checkpoint.js";
 export { decodeEntry } from "./entry.js";
 export {
   ANY_FILE,
@@ -23,5 +23,5 @@ export {
 export { parsePosition, START } from "./position.js";
 export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";
-export { encodeStub, entryFacts, isStub } from "./stub.js";
+export { encodeStub, entryFacts, isStub, stubOf } from "./stub.js";
 export { realTimer, type Timer } from "./timer.js";

@@ -288,6 +288,21 @@ export class SqliteCatalog implements Catalog {
   /** A local catalog is all there is. */
   async refresh(): Promise<void> {}
 
+  async exportTo(path: string): Promise<void> {
+    await this.#connection.copyTo(path);
+  }
+
+  async retire(snapshot: number): Promise<boolean> {
+    return this.#write((driver) => {
+      const state = new SqliteState(driver);
+      if (state.mode() === "moved") return state.head().n === snapshot;
+      state.checkMode(this.lakeId, "local");
+      if (state.head().n !== snapshot) return false;
+      driver.run("UPDATE meta SET mode = 'moved'");
+      return true;
+    });
+  }
+
   /** It keeps nothing there. */
   async tidy(): Promise<void> {}
 

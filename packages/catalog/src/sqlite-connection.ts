@@ -98,6 +98,11 @@ export class SqliteConnection {
     }
   }
 
+  /** Copies the file, as it is at one moment, to a path where there is none. Blocks for as long as that takes. */
+  async copyTo(path: string): Promise<void> {
+    await this.#patiently(() => void this.#use().run("VACUUM INTO ?", path), this.#deadline());
+  }
+
   async close(): Promise<void> {
     await this.#queue;
     this.#closed = true;

@@ -47,9 +47,19 @@ export class SqliteState implements CatalogState {
     return this.#head;
   }
 
+  mode(): string | undefined {
+    return this.#driver.get<{ mode: string }>("SELECT mode FROM meta")?.mode;
+  }
+
   /** Of which lake, and in which mode, the catalog is: each mode has its own way to commit. */
   checkMode(lakeId: string, mode: "local" | "shared"): void {
     const meta = this.#driver.get<{ lake_id: string; mode: string }>("SELECT lake_id, mode FROM meta");
+    if (meta?.mode === "moved") {
+      throw new CatalogError(
+        "lake_moved",
+        "the lake goes on at another place, where hosts share it: open it there; what is here can be read",
+      );
+    }
     if (meta?.mode !== mode || meta.lake_id !== lakeId) {
       throw new CatalogError(
         "wrong_mode",

@@ -19,7 +19,7 @@ export interface Stub extends EntryFacts {
   readonly receipts: readonly StubReceipt[];
 }
 
-interface StubReceipt {
+export interface StubReceipt {
   /** Table id. */
   readonly table: string;
   readonly batch: string;
@@ -27,11 +27,15 @@ interface StubReceipt {
   readonly rows: number;
 }
 
-export function encodeStub({ meta: _meta, operations, ...facts }: Entry): Uint8Array {
+export function stubOf({ meta: _meta, operations, ...facts }: Entry): Stub {
   const receipts = operations
     .filter((operation) => operation.op === "append")
     .map(({ table, batch, hash, rows }): StubReceipt => ({ table, batch, hash, rows }));
-  const header = Buffer.from(JSON.stringify({ stub: FORMAT, ...facts, receipts }));
+  return { ...facts, receipts };
+}
+
+export function encodeStub(stub: Stub): Uint8Array {
+  const header = Buffer.from(JSON.stringify({ stub: FORMAT, ...stub }));
   const length = Buffer.alloc(4);
   length.writeUInt32LE(header.length);
   return Buffer.concat([length, header]);

@@ -6,7 +6,7 @@ import type { Draft } from "../src/catalog.js";
 import { applyCheckpointFile, copyCatalog, renameCatalog } from "../src/checkpoint.js";
 import { decodeEntry } from "../src/entry.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { decodeStub, encodeStub, entryFacts, isStub } from "../src/stub.js";
+import { decodeStub, encodeStub, entryFacts, isStub, stubOf } from "../src/stub.js";
 import { append, connect, create, dataFile, draft, statistics, tempFolder } from "./fixtures.js";
 
 /** The log of a lake, made by an index of its own. */
@@ -123,7 +123,7 @@ describe("a stub", () => {
   it("says whose entry it was and what that acknowledged", async () => {
     const [, bytes] = await makeLog(DRAFTS);
     const entry = decodeEntry(bytes!);
-    const stub = encodeStub(entry);
+    const stub = encodeStub(stubOf(entry));
     expect([isStub(bytes!), isStub(stub)]).toEqual([false, true]);
     const { meta: _meta, operations: _operations, ...facts } = entry;
     const [operation] = entry.operations;
@@ -136,18 +136,18 @@ describe("a stub", () => {
 
   it("of an entry that is known is compared, of another is news that an index cannot follow", async () => {
     const log = await makeLog(DRAFTS);
-    const stubs = log.map((bytes) => encodeStub(decodeEntry(bytes)));
+    const stubs = log.map((bytes) => encodeStub(stubOf(decodeEntry(bytes))));
     await using index = await openIndex(":memory:");
     expect(await index.applyEntry(stubs[0]!)).toBe("stub");
     expect((await index.head()).snapshot).toBe(0);
     await index.applyEntry(log[0]!);
     expect(await index.applyEntry(stubs[0]!)).toBe("known");
-    const foreign = encodeStub(decodeEntry((await makeLog(DRAFTS))[0]!));
+    const foreign = encodeStub(stubOf(decodeEntry((await makeLog(DRAFTS))[0]!)));
     await expect(index.applyEntry(foreign)).rejects.toMatchObject({ code: "log_replaced" });
   });
 
   it("that is cut off or not one is corruption", async () => {
-    const stub = encodeStub(decodeEntry((await makeLog(DRAFTS))[1]!));
+    const stub = encodeStub(stubOf(decodeEntry((await makeLog(DRAFTS))[1]!)));
     for (const bytes of [stub.subarray(0, -1), Buffer.concat([stub.subarray(0, 40), stub.subarray(41)])]) {
       expect(() => decodeStub(bytes)).toThrow(expect.objectContaining({ code: "bad_entry" }));
     }

@@ -3,6 +3,7 @@
 import { type Argument, Command, CommanderError, Option } from "commander";
 import { CatalogError } from "eider";
 import { appendCommand } from "./commands/append.js";
+import { copyCommand, shareCommand } from "./commands/copy.js";
 import {
   batchesCommand,
   filesCommand,
@@ -124,6 +125,8 @@ function program(context: Context, said: { out: string; err: string }): Command 
     typesCommand(context),
     verifyCommand(context),
     maintainCommand(context),
+    copyCommand(context),
+    shareCommand(context),
   ]) {
     if (command.name() !== "sql") command.addOption(new Option("--json", "print JSON instead of text"));
     root.addCommand(

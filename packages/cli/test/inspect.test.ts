@@ -255,6 +255,26 @@ describe("verify and maintain", () => {
   });
 });
 
+describe("copy and share", () => {
+  it("make the lake another one at a new place, and move it there", async () => {
+    const where = join(folder, "to-move");
+    const [copy, moved] = [join(folder, "copy"), join(folder, "moved")];
+    await eiderOk(["append", where, "t", "-", "--batch-id", "first"], { stdin: '{"a":1}\n' });
+    expect(await text("copy", where, copy)).toMatch(/^copied to .*copy at snapshot 1: 1 file, [\d.]+ B\n$/);
+    expect(await json("share", where, moved)).toMatchObject({ snapshot: 1, files: 1 });
+    const receipt = await json("receipt", where, "t", "first");
+    for (const place of [copy, moved]) {
+      expect(await json("receipt", place, "t", "first")).toEqual(receipt);
+      await eiderOk(["append", place, "t", "-"], { stdin: '{"a":2}\n' });
+      expect(await text("sql", place, "SELECT sum(a) AS s FROM t", "--format", "csv")).toBe("s\n3\n");
+    }
+    const refused = await eider(["append", where, "t", "-"], { stdin: '{"a":2}\n' });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^lake_moved: /) });
+    const taken = await eider(["copy", where, copy]);
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringMatching(/^place_taken: /) });
+  });
+});
+
 describe("commands that look", () => {
   const nowhere = join(folder, "nowhere");
   it.each([
@@ -270,6 +290,8 @@ describe("commands that look", () => {
     ["sql", nowhere, "SELECT 1"],
     ["verify", nowhere],
     ["maintain", nowhere],
+    ["copy", nowhere, join(folder, "copy-of-nothing")],
+    ["share", nowhere, join(folder, "copy-of-nothing")],
   ])("%s never makes a lake", async (...args) => {
     const outcome = await eider(args);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });

@@ -17,6 +17,8 @@ const COMMANDS = [
   "types",
   "verify",
   "maintain",
+  "copy",
+  "share",
 ];
 
 /** The arguments of each `eider` in a script, as bash passes them. */

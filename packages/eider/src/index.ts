@@ -47,6 +47,8 @@ export { Lake } from "./lake.js";
 export type {
   AppendOptions,
   AppendResult,
+  CopyOptions,
+  CopyResult,
   CursorMove,
   Format,
   LakeLocation,

@@ -4,6 +4,8 @@ import { AlreadyExistsError, CatalogError, CorruptionError, NotFoundError } from
 import type { ObjectStore } from "@eider/storage";
 
 const LAKE_KEY = "_eider/lake.json";
+/** There as long as the place is being made a copy of a lake: see `copy.ts`. */
+export const COPY_MARK = "_eider/copy.json";
 /** Layout version of the store; a higher one is refused. */
 const FORMAT = 1;
 
@@ -13,6 +15,8 @@ export interface LakeFile {
   readonly mode: "local" | "shared";
   /** Of a local lake: the one catalog that serves it. */
   readonly catalog?: string;
+  /** Of a local lake that goes on elsewhere: its catalog commits nothing any more, not even one from a backup. */
+  readonly moved?: true;
 }
 
 /**
@@ -46,7 +50,7 @@ export async function readLakeFile(store: ObjectStore): Promise<LakeFile | undef
   }
   if (mode === "shared" && typeof lake === "string") return { format, lake, mode };
   if (typeof lake !== "string" || typeof catalog !== "string") throw damaged("lacks its lake or catalog");
-  return { format, lake, mode: "local", catalog };
+  return { format, lake, mode: "local", catalog, ...(file.moved && { moved: true }) };
 }
 
 /** Makes the store a lake; if another process does at the same moment, its file counts. */
@@ -62,4 +66,10 @@ export async function writeLakeFile(
     if (error instanceof AlreadyExistsError) return readLakeFile(store);
     throw error;
   }
+}
+
+/** Says of a local lake that it goes on elsewhere. */
+export async function markMoved(store: ObjectStore): Promise<void> {
+  const file = await readLakeFile(store);
+  await store.put(LAKE_KEY, Buffer.from(`${JSON.stringify({ ...file, moved: true })}\n`));
 }

@@ -1,12 +1,15 @@
 import type { CursorInfo, SnapshotInfo, TagInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
 import { makeSql, type QueryOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
+import { type ObjectStore, openStore } from "@eider/storage";
 import { rollback } from "./commit/rollback.js";
+import { copyLake, shareLake } from "./copy.js";
 import { Cursor } from "./cursor.js";
 import { traced } from "./diagnostics.js";
 import { maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
 import {
+  checkCopyOptions,
   checkLakeOptions,
   checkMaintainOptions,
   checkQueryOptions,
@@ -15,6 +18,8 @@ import {
   checkVerifyOptions,
 } from "./option-rules.js";
 import type {
+  CopyOptions,
+  CopyResult,
   LakeLocation,
   LakeOptions,
   MaintainOptions,
@@ -202,6 +207,35 @@ export class Lake implements AsyncDisposable {
   }
 
   /**
+   * Copies the lake into a new or empty store, where it is another lake that hosts share, with all that this one has:
+   * snapshots, receipts, history. It may be stopped at any point and called again; this lake is only read.
+   * @param to a URL, or a store, which stays open
+   * @throws AlreadyExistsError `place_taken`; StoreError `not_shareable`; CorruptionError `file_changed`
+   */
+  copyTo(to: string | URL | ObjectStore, options: CopyOptions = {}): Promise<CopyResult> {
+    return this.#run(async () => {
+      checkCopyOptions("copyTo", options);
+      return withStore(to, (store) => copyLake(this.#open, store, options));
+    });
+  }
+
+  /**
+   * Moves a local lake into a new or empty store, where any number of hosts share it from then on; it stays the same
+   * lake. What is here can still be read, and commits nothing any more (`lake_moved`). It may be stopped at any point and
+   * called again. Stop before that writers that would only fail.
+   * @param to a URL, or a store, which stays open
+   * @throws AlreadyExistsError `place_taken`; StoreError `not_shareable`; CorruptionError `file_changed`; CatalogError
+   * `lake_is_shared`
+   */
+  share(to: string | URL | ObjectStore, options: CopyOptions = {}): Promise<CopyResult> {
+    return this.#run(async () => {
+      checkCopyOptions("share", options);
+      this.#assertWritable();
+      return withStore(to, (store) => shareLake(this.#open, store, options));
+    });
+  }
+
+  /**
    * Waits for appends in progress, gives up writers that are not closed, then lets go of everything. Calls after it fail
    * with `lake_closed`.
    */
@@ -239,4 +273,10 @@ export class Lake implements AsyncDisposable {
       throw new CatalogError("read_only", 'the lake was opened with mode: "read": open it without to write');
     }
   }
+}
+
+async function withStore<T>(to: string | URL | ObjectStore, work: (store: ObjectStore) => Promise<T>): Promise<T> {
+  if (typeof to !== "string" && !(to instanceof URL)) return work(to);
+  await using store = await openStore(to);
+  return await work(store);
 }

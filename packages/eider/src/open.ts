@@ -124,6 +124,7 @@ async function openFolder(
   options: LakeOptions,
 ): Promise<OpenLake> {
   const existing = await readLakeFile(store);
+  if (existing?.mode === "shared") return openShared(store, options);
   const path = catalogPath(root);
   if (existing) {
     const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options).catch((cause: unknown) => {
@@ -211,6 +212,8 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
         { subject: store.url },
       );
     }
+    // A catalog from a backup does not know that its lake has moved.
+    while (found.moved && mode !== "read" && !(await catalog.retire((await catalog.head()).snapshot)));
   } catch (error) {
     await catalog[Symbol.asyncDispose]();
     throw error;

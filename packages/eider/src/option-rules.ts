@@ -8,6 +8,7 @@ import type { QueryOptions } from "@eider/query";
 import type { FeedOptions } from "./feed.js";
 import type {
   AppendOptions,
+  CopyOptions,
   CursorMove,
   LakeOptions,
   MaintainOptions,
@@ -175,6 +176,8 @@ const TABLE_WRITER: Rules<TableWriterOptions> = {
 };
 
 const MAINTAIN: Rules<MaintainOptions> = { graceMs: amount, signal };
+const COPY: Rules<CopyOptions> = { signal, onProgress: callback };
+
 const VERIFY: Rules<VerifyOptions> = { hashes: truth, signal, onProgress: callback };
 
 /** @throws InvalidInputError `bad_option` */
@@ -185,6 +188,9 @@ export const checkTableOptions = (options: TableOptions): void => check("lake.ta
 export const checkQueryOptions = (options: QueryOptions): void => check("lake.with", options, QUERY);
 /** @throws InvalidInputError `bad_option` */
 export const checkMaintainOptions = (options: MaintainOptions): void => check("lake.maintain", options, MAINTAIN);
+/** @throws InvalidInputError `bad_option` */
+export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>
+  check(`lake.${name}`, options, COPY);
 /** @throws InvalidInputError `bad_option` */
 export const checkVerifyOptions = (options: VerifyOptions): void => check("lake.verify", options, VERIFY);
 /** @throws InvalidInputError `bad_option` */

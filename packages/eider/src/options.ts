@@ -204,6 +204,25 @@ export interface MaintainResult {
   readonly bytes: number;
 }
 
+export interface CopyOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: {
+    readonly files: number;
+    readonly totalFiles: number;
+    readonly bytes: number;
+  }) => void;
+}
+
+export interface CopyResult {
+  /** The id of the lake at the new place. */
+  readonly lake: string;
+  /** Its head. */
+  readonly snapshot: number;
+  /** Data files there, those of an earlier try included, and their bytes. */
+  readonly files: number;
+  readonly bytes: number;
+}
+
 /** One thing `verify` found. `stray` files are harmless and are removed by `maintain`; the others mean lost or changed data. */
 export interface VerifyFinding {
   readonly kind: "missing" | "size" | "hash" | "stray";

@@ -37,7 +37,7 @@ describe("an option that does not exist is refused, not passed over", () => {
 
   it("names the options that there are", async () => {
     const append = lake.table("t").append([{ a: 1 }], untyped({ batchID: "x" }));
-    await expect(append).rejects.toThrow(/^append has no option "batchID", only batchId, format, csv, /);
+    await expect(append).rejects.toThrow(/^append has no option "batchID", only batchId, cursor, format, csv, /);
   });
 });
 

@@ -4,11 +4,12 @@
  */
 
 import type { Timer } from "@eider/catalog";
-import { decodeEntry, encodeStub, entryFacts, isStub } from "@eider/catalog";
+import { decodeEntry, encodeStub, entryFacts, isStub, stubOf } from "@eider/catalog";
 import { AlreadyExistsError, CatalogError, NotFoundError, StoreError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
-const LOG = "_eider/log/";
+/** Prefix of the entries. */
+export const LOG = "_eider/log/";
 /** Longest pause between two tries of one entry, in milliseconds. */
 const MAX_PAUSE_MS = 2000;
 
@@ -93,7 +94,7 @@ export class Log {
   async #stubOne(key: string): Promise<void> {
     const bytes = await this.#get(key);
     if (!bytes || isStub(bytes)) return;
-    const stub = encodeStub(decodeEntry(bytes));
+    const stub = encodeStub(stubOf(decodeEntry(bytes)));
     if (stub.length < bytes.length) await this.#options.store.put(key, stub);
   }
 
@@ -153,6 +154,6 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Keys sort like numbers. */
-function logKey(n: number): string {
+export function logKey(n: number): string {
   return `${LOG}${String(n).padStart(20, "0")}`;
 }

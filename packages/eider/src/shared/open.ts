@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { SqliteCatalog, type Timer } from "@eider/catalog";
 import { CatalogError, NotFoundError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
-import { type LakeFile, readLakeFile, writeLakeFile } from "../lake-file.js";
+import { COPY_MARK, type LakeFile, readLakeFile, writeLakeFile } from "../lake-file.js";
 import type { LakeOptions } from "../options.js";
 import { loadCheckpoint } from "./checkpoints.js";
 import { indexCopies, makeIndex } from "./index-copies.js";
@@ -88,7 +88,7 @@ export async function findSharedLake(
 async function makeSharedLake(store: ObjectStore, newId: () => string): Promise<LakeFile | undefined> {
   for await (const { key } of store.list("")) {
     // What another process leaves there while it makes this very lake is no hindrance.
-    if (key.startsWith("_eider/")) continue;
+    if (key.startsWith("_eider/") && key !== COPY_MARK) continue;
     const made = await readLakeFile(store);
     if (made) return made; // by another process, since we looked
     throw new NotFoundError(

@@ -226,6 +226,15 @@ export class SharedCatalog implements Catalog {
     if (covered > 0) await this.#log.stub(covered, { leastBytes: this.#limits.stubBytes, before, signal });
   }
 
+  async exportTo(path: string): Promise<void> {
+    await this.refresh();
+    await this.#index.exportTo(path);
+  }
+
+  async retire(): Promise<boolean> {
+    throw new CatalogError("lake_is_shared", "the lake is shared already");
+  }
+
   folderUsed(folder: string): Promise<boolean> {
     return this.#index.folderUsed(folder);
   }
@@ -257,7 +266,7 @@ export class SharedCatalog implements Catalog {
         return { status: "committed", snapshot: n, receipts };
       }
       if (await this.#apply(bytes, n)) {
-        return { status: "stale", reason: "snapshot", message: "this host was far behind the log: plan again" };
+        return { status: "stale", reason: "floor", message: "this host was far behind the log: plan again" };
       }
       await this.#fairness.lost(losses);
       if (losses > 1) await this.refresh();

@@ -3,7 +3,7 @@
  * lost, take effect after it was reported as failed, twice, or when its caller is dead; and its answer may be wrong.
  */
 
-import { decodeEntry, encodeStub } from "@eider/catalog";
+import { decodeEntry, encodeStub, stubOf } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError, StoreError } from "@eider/core";
 import type {
   GetOptions,
@@ -53,7 +53,7 @@ export class SimBucket {
   #keepEntry(key: string, bytes: Uint8Array): void {
     const entry = this.entries.get(key);
     if (!entry) this.entries.set(key, bytes);
-    else if (Buffer.compare(bytes, encodeStub(decodeEntry(entry))) !== 0) this.overwritten.push(key);
+    else if (Buffer.compare(bytes, encodeStub(stubOf(decodeEntry(entry)))) !== 0) this.overwritten.push(key);
   }
 
   /** As a disk that lies: the object is as long as it was. */

@@ -1,0 +1,209 @@
+/**
+ * A lake at another place, as a shared one: with its history, snapshots and receipts. First the data files, then a
+ * checkpoint and the last entry's stub, and last `lake.json`, which makes it a lake. Whatever stops it before that leaves a
+ * place that is no lake yet, and can be gone on with; the source is only read.
+ */
+
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { type Catalog, type SharedCopy, shareCopy } from "@eider/catalog";
+import { AlreadyExistsError, CatalogError, CorruptionError, NotFoundError, StoreError } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+import { COPY_MARK, type LakeFile, markMoved, readLakeFile, writeLakeFile } from "./lake-file.js";
+import type { CopyOptions, CopyResult } from "./options.js";
+import { listCheckpoints, putCheckpoint } from "./shared/checkpoints.js";
+import { LOG, logKey } from "./shared/log.js";
+import { assertShareable } from "./shared/probe.js";
+
+/** Data files copied at the same time. */
+const COPIES = 8;
+/** Times that a local lake is looked at again because others have committed meanwhile. */
+const LOOKS = 20;
+/** What an unfinished copy says of itself. */
+interface Mark {
+  /** Of which lake it is, and which it will be. */
+  readonly from: string;
+  readonly lake: string;
+}
+
+export interface CopySource {
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  readonly tempFolder: string;
+  readonly newId: () => string;
+}
+
+/**
+ * Copies a lake into an empty store, as another lake.
+ * @throws AlreadyExistsError `place_taken`
+ */
+export async function copyLake(source: CopySource, to: ObjectStore, options: CopyOptions): Promise<CopyResult> {
+  const mark = await beginCopy(source, to, source.newId());
+  const progress = new CopyProgress(options);
+  const copy = await exportCopy(source, mark.lake);
+  await copyFiles(source.store, to, copy.content, progress);
+  await finishCopy(to, mark, copy);
+  return { lake: mark.lake, snapshot: copy.content.snapshot, ...progress.result };
+}
+
+/**
+ * Moves a local lake into an empty store, where hosts share it from then on. It stays the same lake; its old catalog
+ * commits nothing any more from the moment when the rest of it is copied.
+ * @throws AlreadyExistsError `place_taken`; CatalogError `lake_is_shared`, `too_contended`
+ */
+export async function shareLake(source: CopySource, to: ObjectStore, options: CopyOptions): Promise<CopyResult> {
+  const { catalog, store } = source;
+  if (catalog.kind === "shared")
+    throw new CatalogError("lake_is_shared", "the lake is shared already: copy it instead");
+  const finished = await readLakeFile(to);
+  const mark = finished?.lake === catalog.lakeId ? undefined : await beginCopy(source, to, catalog.lakeId);
+  const progress = new CopyProgress(options);
+  for (let looks = 1; ; looks++) {
+    const copy = await exportCopy(source, catalog.lakeId);
+    if (mark) await copyFiles(store, to, copy.content, progress);
+    options.signal?.throwIfAborted();
+    // From here on only the other place may commit.
+    if (await catalog.retire(copy.content.snapshot)) {
+      await markMoved(store);
+      if (mark) await finishCopy(to, mark, copy);
+      return { lake: catalog.lakeId, snapshot: copy.content.snapshot, ...progress.result };
+    }
+    if (looks === LOOKS) {
+      throw new CatalogError("too_contended", "the lake changes faster than it can be copied: stop its writers", {
+        retryable: true,
+      });
+    }
+  }
+}
+
+class CopyProgress {
+  readonly #options: CopyOptions;
+  #files = 0;
+  #bytes = 0;
+  readonly #seen = new Set<string>();
+
+  constructor(options: CopyOptions) {
+    this.#options = options;
+  }
+
+  get result(): { readonly files: number; readonly bytes: number } {
+    return { files: this.#files, bytes: this.#bytes };
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#options.signal;
+  }
+
+  isDone(key: string): boolean {
+    return this.#seen.has(key);
+  }
+
+  done(file: { readonly key: string; readonly bytes: number }, totalFiles: number): void {
+    this.#seen.add(file.key);
+    this.#files++;
+    this.#bytes += file.bytes;
+    this.#options.onProgress?.({ files: this.#files, totalFiles, bytes: this.#bytes });
+  }
+}
+
+/** Takes the place, or goes on with what an earlier try has left there. */
+async function beginCopy({ catalog, newId }: CopySource, to: ObjectStore, lake: string): Promise<Mark> {
+  const taken = (what: string): never => {
+    throw new AlreadyExistsError("place_taken", `${to.url} ${what}: choose a new or empty place`, { subject: to.url });
+  };
+  if (await readLakeFile(to)) taken("is a lake already");
+  const found = await readMark(to);
+  if (found) return found.from === catalog.lakeId ? found : taken("holds an unfinished copy of another lake");
+  for await (const { key } of to.list("")) taken(`holds other objects, such as ${key}`);
+  const mark: Mark = { from: catalog.lakeId, lake };
+  await to.put(COPY_MARK, Buffer.from(`${JSON.stringify(mark)}\n`), { ifAbsent: true });
+  await assertShareable(to, newId).catch(async (error: unknown) => {
+    if (error instanceof StoreError && error.code === "not_shareable") await to.delete(COPY_MARK);
+    throw error;
+  });
+  return mark;
+}
+
+async function readMark(store: ObjectStore): Promise<Mark | undefined> {
+  try {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of (await store.get(COPY_MARK)).body) chunks.push(chunk);
+    return JSON.parse(Buffer.concat(chunks).toString()) as Mark;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+interface ExportedCopy {
+  readonly content: SharedCopy;
+  readonly index: Uint8Array;
+}
+
+async function exportCopy({ catalog, tempFolder }: CopySource, lake: string): Promise<ExportedCopy> {
+  const folder = await mkdtemp(join(tempFolder, "eider-copy-"));
+  try {
+    const path = join(folder, "index.sqlite");
+    await catalog.exportTo(path);
+    const content = shareCopy(path, lake);
+    return { content, index: await readFile(path) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Each is compared with its SHA-256 on the way; one that is there with its size was copied before. */
+async function copyFiles(
+  from: ObjectStore,
+  to: ObjectStore,
+  { files }: SharedCopy,
+  progress: CopyProgress,
+): Promise<void> {
+  const left = files.filter(({ key }) => !progress.isDone(key)).reverse();
+  const copyNext = async (): Promise<void> => {
+    for (let file = left.pop(); file; file = left.pop()) {
+      progress.signal?.throwIfAborted();
+      const { key, bytes, sha256 } = file;
+      if ((await to.head(key))?.size !== bytes) await to.put(key, checked(from, key, sha256));
+      progress.done(file, files.length);
+    }
+  };
+  await Promise.all(Array.from({ length: COPIES }, copyNext));
+}
+
+async function* checked(from: ObjectStore, key: string, sha256: string): AsyncIterable<Uint8Array> {
+  const hash = createHash("sha256");
+  for await (const chunk of (await from.get(key)).body) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (hash.digest("hex") !== sha256) {
+    throw new CorruptionError("file_changed", `${key} is not what was committed: run verify`, { subject: key });
+  }
+}
+
+/** Makes the place a lake. */
+async function finishCopy(to: ObjectStore, { lake }: Mark, { content, index }: ExportedCopy): Promise<void> {
+  const { snapshot, stub } = content;
+  const taken = new AlreadyExistsError("place_taken", `${to.url} was made a lake by another program meanwhile`);
+  if (await readLakeFile(to)) throw taken;
+  if (stub) {
+    // Of a try before this one, which may have been at an earlier snapshot.
+    const old = (await listCheckpoints(to)).map(({ key }) => key);
+    for await (const { key } of to.list(LOG)) old.push(key);
+    await to.delete(old);
+    // Two, as of every lake: in case one is damaged.
+    for (const level of [6, 9]) {
+      const body = await promisify(gzip)(index, { level });
+      const sha256 = createHash("sha256").update(body).digest("hex");
+      await putCheckpoint(to, { snapshot, sha256, bytes: body.length, body, async [Symbol.asyncDispose]() {} });
+    }
+    await to.put(logKey(snapshot), stub);
+  }
+  const made: LakeFile | undefined = await writeLakeFile(to, { lake, mode: "shared" });
+  if (made?.lake !== lake) throw taken;
+  await to.delete(COPY_MARK).catch(() => undefined); // of no use, and no harm
+}
