@@ -111,13 +111,29 @@ type Rollback = Extract<Operation, { op: "rollback" }>;
 type Tag = Extract<Operation, { op: "tag" }>;
 type SchemaChange = Extract<Operation, { op: "schema" }>;
 
-/** Judges a draft, in the order of the protocol: batches first, so that a retry is answered whatever else has changed. */
+/**
+ * Judges a draft, in the order of the protocol: batches first, so that a retry is answered whatever else has changed. Only a
+ * draft that creates a table which is there by now is planned again before, for its batches may be known to that one.
+ */
 export function check(state: CatalogState, draft: Pick<Draft, "operations" | "expectSnapshot">): Verdict {
   return (
+    checkCreations(state, draft.operations) ??
     checkBatches(state, draft.operations) ??
     checkCursors(state, draft.operations) ??
     new Planning(state).check(draft) ?? { status: "apply" }
   );
+}
+
+function checkCreations(state: CatalogState, operations: readonly Operation[]): Verdict | undefined {
+  const dropped = new Set<string>();
+  for (const operation of operations) {
+    if (operation.op === "drop") dropped.add(operation.table);
+    if (operation.op !== "schema" || !operation.create) continue;
+    const { name } = operation.create;
+    const found = state.tableByName(nameKey(name));
+    if (found !== undefined && !dropped.has(found)) return stale("table_exists", `a table named ${quote(name)} exists`);
+  }
+  return undefined;
 }
 
 /** The state with the draft's own operations so far on top: a batch may fill a table that the same draft creates. */

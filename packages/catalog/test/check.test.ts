@@ -109,6 +109,17 @@ describe("check", () => {
     ["append before its table is created", "stale table_missing", draft(append("t3", "b", []), create("t3", "third"))],
 
     ["name that exists", "stale table_exists", draft(create("t3", "Events"))],
+    // Somebody else has created it meanwhile: only there can the batch be known.
+    [
+      "name that exists, with a batch that its table knows",
+      "stale table_exists",
+      draft(create("t3", "Events"), append("t3", "b-1", [])),
+    ],
+    [
+      "name that exists, beside a known batch",
+      "stale table_exists",
+      draft(create("t3", "Events"), append("t1", "b-1", [])),
+    ],
     ["name that differs by case", "stale table_exists", draft(create("t3", "eVENTS"))],
     ["name of a dropped table", "apply", draft(create("t3", "old"))],
     ["name dropped in the same draft", "apply", draft({ op: "drop", table: "t1" }, create("t3", "events"))],
@@ -228,6 +239,11 @@ describe("check", () => {
     ["new batch with a cursor that moved", "stale cursor", draft(append("t1", "x", [], next), move("c", "1", "2.1"))],
     ["cursor before the schema", "stale cursor", draft(append("t1", "x", []), move("c", "1", "2.1"))],
 
+    [
+      "cursor that moved, with a table that exists",
+      "stale table_exists",
+      draft(create("t3", "other"), append("t3", "x", []), move("c", "1", "2.1")),
+    ],
     ["rollback with its schema", "apply", draft(before(3), back("t1", 2))],
     ["rollback with the schema of now", "apply", draft(back("t1", 3))],
     ["rollback without its schema", "stale schema", draft(back("t1", 2))],

@@ -18,6 +18,43 @@ const SHARED = "packages/eider/src/shared/shared-catalog.ts";
 const MAINTAIN = "packages/eider/src/maintain.ts";
 
 export const MUTANTS: readonly Mutant[] = [
+  ...(["local", "shared"] as const).map(
+    (mode): Mutant => ({
+      mode,
+      name: `look at cursors before batches (${mode})`,
+      faults: [
+        {
+          file: CHECK,
+          find: "checkBatches(state, draft.operations) ??\n    checkCursors(state, draft.operations) ??",
+          replace: "checkCursors(state, draft.operations) ??\n    checkBatches(state, draft.operations) ??",
+        },
+      ],
+    }),
+  ),
+  {
+    mode: "shared",
+    name: "move cursors wherever they are",
+    faults: [
+      {
+        file: "packages/catalog/src/check-batches.ts",
+        find: "if (position !== from) {",
+        replace: "if (position !== from && false) {",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "commit a transaction step by step",
+    faults: [
+      {
+        file: "packages/eider/src/transaction.ts",
+        find: "const result = await catalog.commit(draft);",
+        replace:
+          "const { intent: _, ...rest } = draft; await catalog.commit({ ...rest, operations: draft.operations.slice(0, -1) }); " +
+          "const result = await catalog.commit({ ...draft, operations: draft.operations.slice(-1) });",
+      },
+    ],
+  },
   {
     mode: "local",
     name: "skip the floor",

@@ -7,8 +7,9 @@ import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
 import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
 import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import type { Event } from "./history.js";
+import { checkFeed } from "./oracle-feed.js";
 import { readSnapshot } from "./reader.js";
-import { rowsOf } from "./workload.js";
+import { rowsOf, type Work } from "./workload.js";
 import type { Opened, World } from "./world.js";
 
 /** What the log says of one batch of one table. */
@@ -37,6 +38,7 @@ export async function judge(world: World): Promise<string[]> {
   const log = readLog(world);
   const committed = checkLog(log, problems);
   checkHistory(world.history, committed, problems);
+  checkFeed(log, problems);
   checkQueries(world, log, committed, problems);
   if (world.bucket.overwritten.length > 0) problems.push(`overwritten: ${world.bucket.overwritten.join(", ")}`);
   if (world.mode === "shared") checkStubs(world, log, problems);
@@ -113,12 +115,16 @@ function checkHistory(history: readonly Event[], committed: readonly Committed[]
     const wrong = (what: string): void => void problems.push(`${tag} (${work.kind}, ${outcome}): ${what}`);
     const reason = event.error && unexpected(event, history, committed);
     if (reason) wrong(`${reason}: ${String(event.error)}`);
-    if (work.kind !== "append") continue;
+    if (work.kind !== "append" && work.kind !== "transaction" && work.kind !== "consume") continue;
     const own = made.get(tag) ?? [];
-    if (own.length > 1) wrong(`it is committed ${own.length} times`);
+    const parts = work.kind === "transaction" ? 2 : 1;
+    if (own.length > 0 && (own.length !== parts || own.some(({ entry }) => entry !== own[0]!.entry))) {
+      wrong(`${own.length} batches of it are committed, in entries ${own.map(({ entry }) => entry.n).join()}`);
+    }
     if (outcome === "fail" && own.length > 0) wrong(`it failed, and is in entry ${own[0]!.entry.n}`);
     for (const one of own) {
-      if (one.batch !== `b${work.batch}`) wrong(`it is committed as batch ${one.batch}`);
+      if (work.kind === "consume") continue;
+      if (one.batch !== nameOf(work)) wrong(`it is committed as batch ${one.batch}`);
       if (one.rows !== rowsOf(work).length) wrong(`it is committed with ${one.rows} rows`);
     }
     if (outcome !== "ok" || !result) continue;
@@ -143,16 +149,33 @@ function checkHistory(history: readonly Event[], committed: readonly Committed[]
   }
 }
 
+type Batch = Extract<Work, { kind: "append" | "transaction" }>;
+
+function nameOf({ kind, batch }: Batch): string {
+  return kind === "append" ? `b${batch}` : `x${batch}`;
+}
+
+/** Whether a piece of work is another content under the same batch id. */
+function isOther(a: Work, b: Batch): boolean {
+  if (a.kind !== "append" && a.kind !== "transaction") return false;
+  const sameTable = a.kind === "transaction" || b.kind === "transaction" || a.table === b.table;
+  return nameOf(a) === nameOf(b) && a.content !== b.content && sameTable;
+}
+
 /** Why an error should not have come; undefined if it may. */
 function unexpected(event: Event, history: readonly Event[], committed: readonly Committed[]): string | undefined {
   const { error, work } = event;
-  if (error instanceof BatchConflictError && work.kind === "append") {
-    const { batch, content } = work;
-    const other = history.some(
-      ({ work: w }) => w.kind === "append" && w.batch === batch && w.content !== content && w.table === work.table,
-    );
-    const there = committed.some((one) => one.batch === `b${batch}`);
+  // One table of two may be another one by now.
+  const dropped = history.some((other) => other.work.kind === "drop");
+  if (error instanceof BatchConflictError && (work.kind === "append" || work.kind === "transaction")) {
+    if (error.code === "transaction_conflict" && dropped && work.kind === "transaction") return undefined;
+    const other = history.some(({ work: w }) => w.kind === work.kind && isOther(w, work));
+    const there = committed.some((one) => one.batch === nameOf(work));
     return other && there ? undefined : "a conflict with nothing";
+  }
+  // Two consumers take different changes for the next one only where the table is another one by now.
+  if (error instanceof CatalogError && error.code === "cursor_moved" && dropped && work.kind === "consume") {
+    return undefined;
   }
   const told = (error instanceof StoreError || error instanceof CatalogError) && error.retryable;
   if (told && EXPECTED.has(error.code)) return undefined;

@@ -5,6 +5,10 @@ import type { Choices } from "./choices.js";
 export type Work =
   /** `content` tells apart what may come under one batch id. 1 brings a new column along. */
   | { readonly kind: "append"; readonly table: string; readonly batch: number; readonly content: number }
+  /** The same rows to both tables, in one commit. */
+  | { readonly kind: "transaction"; readonly batch: number; readonly content: number }
+  /** Takes the next change of table `t`, and derives a batch of table `d` from it. */
+  | { readonly kind: "consume" }
   | { readonly kind: "query" }
   | { readonly kind: "maintain" }
   | { readonly kind: "drop"; readonly table: string };
@@ -32,10 +36,12 @@ export function randomWorkload(choices: Choices, processes: number): Workload {
 }
 
 function randomWork(choices: Choices): Work {
-  const kind = choices.pick("work", 20);
+  const kind = choices.pick("work", 24);
   if (kind < 13) return randomAppend(choices);
   if (kind < 16) return { kind: "query" };
   if (kind < 19) return { kind: "maintain" };
+  if (kind < 21) return { kind: "transaction", batch: choices.pick("work", 2), content: choices.rarely("work", 4, 1) };
+  if (kind < 23) return { kind: "consume" };
   return { kind: "drop", table: randomTable(choices) };
 }
 
@@ -46,6 +52,11 @@ function randomAppend(choices: Choices): Work {
 
 function randomTable(choices: Choices): string {
   return TABLES[choices.pick("work", TABLES.length)]!;
+}
+
+/** The batch that comes of a change. */
+export function derivedFrom(position: string): { readonly batchId: string; readonly rows: Record<string, unknown>[] } {
+  return { batchId: `d:${position}`, rows: [{ at: position }] };
 }
 
 /** The rows of a batch, by hand: what the lake must give back. */

@@ -16,7 +16,7 @@ import { simCopies } from "./sim-copies.js";
 import { SimDisk } from "./sim-disk.js";
 import { type Odds, SimProcess } from "./sim-process.js";
 import { SimBucket, SimStore } from "./sim-store.js";
-import { rowsOf, type Work, type Workload } from "./workload.js";
+import { derivedFrom, rowsOf, type Work, type Workload } from "./workload.js";
 
 /** Simulated epoch. */
 const EPOCH = Date.UTC(2030, 0, 1);
@@ -217,6 +217,21 @@ export class World {
         event.result = await lake.table(work.table).append(rowsOf(work), options);
         break;
       }
+      case "transaction": {
+        const { status, receipts } = await lake.transaction(
+          async (tx) => {
+            for (const table of ["t", "u"]) await tx.table(table).append(rowsOf(work), { batchId: `x${work.batch}` });
+          },
+          { meta: { tag } },
+        );
+        if (status !== "empty") event.result = { status, rowsAdded: 0, rowsRejected: 0, receipt: receipts[0]! };
+        break;
+      }
+      case "consume":
+        await consume(lake, event).catch((error: unknown) => {
+          if (!(error instanceof NotFoundError)) throw error;
+        });
+        break;
       case "query":
         event.seen = await readSnapshot(opened, await opened.catalog.head().then(({ snapshot }) => snapshot));
         break;
@@ -286,6 +301,18 @@ export class World {
     }
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
     return { lake, catalog, store };
+  }
+}
+
+/** One step of a consumer: what it derives, and that it has come so far, are one commit. */
+async function consume(lake: Lake, event: Event): Promise<void> {
+  const cursor = lake.cursor("c");
+  const from = await cursor.position();
+  for await (const { position } of lake.table("t").changes({ after: from })) {
+    const { batchId, rows } = derivedFrom(position);
+    const move = { name: cursor.name, from, to: position };
+    event.result = await lake.table("d").append(rows, { batchId, cursor: move, meta: { tag: event.tag } });
+    return;
   }
 }
 
