@@ -196,8 +196,7 @@ export class Transaction {
         return { ...result, snapshot: result.receipts[0]!.snapshot };
       }
       assertPlannable(result);
-      // A lost intent or a floor that has overtaken it costs all files; a new table's folder may be another's now.
-      await this.#plan.again(result.reason !== "schema" && result.reason !== "table_missing");
+      await this.#plan.again(result.reason);
     }
     throw new CatalogError(
       "too_contended",

@@ -3,7 +3,7 @@
  * is made again from the inputs, which are kept until the end; what was staged for a table that is as it was is used again.
  */
 
-import type { IntegerBounds, Intent, Operation } from "@eider/catalog";
+import type { IntegerBounds, Intent, Operation, StaleReason } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError, nameKey } from "@eider/core";
 import type { AppendOptions, CursorMove } from "../options.js";
 import { disposeInput, type Input } from "../source/input.js";
@@ -70,16 +70,21 @@ export class TransactionPlan {
     return this.#plan(step);
   }
 
-  /** Plans all steps anew, on what others have committed. @param afresh whether all has to be staged again */
-  async again(afresh: boolean): Promise<void> {
+  /** Plans all steps anew, on what others have committed. */
+  async again(reason: StaleReason): Promise<void> {
     const { catalog } = this.#context;
     await catalog.refresh();
     this.#tables.clear();
     this.#operations = [];
-    if (afresh) {
-      for (const { pending } of this.#staged.values()) this.#outdated.push(pending);
-      this.#staged.clear();
-      if (this.#intent) await catalog.abandon(this.#intent.id);
+    const all = reason === "intent" || reason === "floor";
+    for (const [step, { pending, table }] of this.#staged) {
+      // A table that was to be created is there by now, or its folder is another's.
+      if (!all && !(reason === "table_exists" && table === "")) continue;
+      this.#outdated.push(pending);
+      this.#staged.delete(step);
+    }
+    if (all && this.#intent) {
+      await catalog.abandon(this.#intent.id);
       this.#intent = undefined;
     }
     for (const step of this.#steps) await this.#plan(step);
