@@ -5,7 +5,7 @@ import { Lake } from "eider";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
 
-async function startS3(): Promise<{ s3: FakeS3; openHost: () => Promise<Lake> }> {
+async function startS3(): Promise<{ s3: FakeS3; url: string; openHost: () => Promise<Lake> }> {
   const s3 = await FakeS3.start();
   onTestFinished(() => s3[Symbol.asyncDispose]());
   vi.stubEnv("AWS_ACCESS_KEY_ID", s3.accessKeyId);
@@ -13,7 +13,7 @@ async function startS3(): Promise<{ s3: FakeS3; openHost: () => Promise<Lake> }>
   onTestFinished(() => void vi.unstubAllEnvs());
   const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
   const url = `s3://${await s3.makeBucket()}/lakes/one?${query}`;
-  return { s3, openHost: () => Lake.open(url, { cacheDir: temporaryFolder(), stalenessMs: 0 }) };
+  return { s3, url, openHost: () => Lake.open(url, { cacheDir: temporaryFolder(), stalenessMs: 0 }) };
 }
 
 it("two hosts append to one lake on S3, and each sees all of it; a lone append is a file and an entry", async () => {
@@ -35,6 +35,21 @@ it("two hosts append to one lake on S3, and each sees all of it; a lone append i
     "PutObject t/data",
     "PutObject _eider/log",
   ]);
+});
+
+it("two handles of one process, opened alike, are one host: each sees at once what the other commits", async () => {
+  const { url } = await startS3();
+  const options = { cacheDir: temporaryFolder(), stalenessMs: 1e9 };
+  const [a, b] = await Promise.all([Lake.open(url, options), Lake.open(url, options)]);
+  expect(await a.tables()).toEqual([]);
+  await b.table("t").append([{ i: 1 }]);
+  expect(await a.sql("SELECT i FROM t")).toEqual([{ i: 1n }]);
+  await b.close();
+  await a.table("t").append([{ i: 2 }]);
+  expect(await a.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 2n }]);
+  await a.close();
+  await using c = await Lake.open(url, options);
+  expect(await c.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 2n }]);
 });
 
 it("an entry whose answer is lost is found out, and committed once", async () => {

@@ -63,22 +63,30 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   const mode = options.mode ?? "create";
   const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
+  const access = `${mode === "read" ? "read" : "write"}:${options.sqlAccess ?? "all"}`;
   if (!(store instanceof FileStore)) {
-    return openShared(store, options).catch(async (error: unknown) => {
-      await store[Symbol.asyncDispose]();
-      throw error;
-    });
+    // As two hosts they would see each other's commits only after a while.
+    const key = `${access}:${options.cacheDir ?? ""}:${where}`;
+    const known = openLakes.get(key);
+    const disposing = known && store[Symbol.asyncDispose]();
+    const shared = known ?? share(key, undefined, openRemote(store, options));
+    await disposing;
+    return use(key, shared);
   }
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);
   if (await isFile(root)) throw new NotFoundError("not_a_lake", `${root} is not a folder`, { subject: root });
-  const key = `${mode === "read" ? "read" : "write"}:${options.sqlAccess ?? "all"}:${root}`;
+  const key = `${access}:${root}`;
   const known = openLakes.get(key);
   // A folder that was deleted, or put in another's place, is another lake, whoever still has the old one open.
   const shared =
     known && (known.file === undefined || known.file === catalogFile(root))
       ? known
       : share(key, root, openFolder(store, root, mode, options));
+  return use(key, shared);
+}
+
+async function use(key: string, shared: Shared): Promise<OpenLake> {
   shared.users++;
   const lake = await shared.lake;
   return {
@@ -91,12 +99,13 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   };
 }
 
-function share(key: string, root: string, lake: Promise<OpenLake>): Shared {
+/** @param root of a lake in a folder */
+function share(key: string, root: string | undefined, lake: Promise<OpenLake>): Shared {
   const shared: Shared = { lake, users: 0, file: undefined };
   openLakes.set(key, shared);
   lake.then(
     () => {
-      shared.file = catalogFile(root);
+      if (root !== undefined) shared.file = catalogFile(root);
     },
     () => forget(key, shared),
   );
@@ -182,6 +191,15 @@ function openCatalog(path: string, mode: "create" | "open" | "read", options: La
     ...(options.random && { random: options.random }),
     ...(options.timer && { timer: options.timer }),
   });
+}
+
+async function openRemote(store: ObjectStore, options: LakeOptions): Promise<OpenLake> {
+  try {
+    return await openShared(store, options);
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 async function openShared(store: ObjectStore, options: LakeOptions): Promise<OpenLake> {

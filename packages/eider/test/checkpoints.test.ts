@@ -1,6 +1,6 @@
 /** Checkpoints and stubs with real files: a worker's, and without one. */
 
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { realTimer, SqliteCatalog } from "@eider/catalog";
 import { CountingStore, MemoryStore, type ObjectStore, StoreWrapper } from "@eider/storage";
@@ -66,6 +66,10 @@ describe.each(["a worker", "no worker"])("with %s", (kind) => {
   it("a host writes a checkpoint every 10 entries, keeps two, and leaves no file behind", async () => {
     const store = new MemoryStore();
     const folder = temporaryFolder();
+    // By a process that was killed the day before yesterday.
+    const left = join(folder, "checkpoint-left");
+    mkdirSync(left);
+    utimesSync(left, 1, Date.now() / 1000 - 2 * 24 * 3600);
     {
       await using lake = await openHost(store, folder, options());
       for (let i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 /** Copies of the index that is a file: made and read by a worker thread where there is one. */
 
 import { createReadStream, createWriteStream } from "node:fs";
-import { link, mkdtemp, rm } from "node:fs/promises";
+import { link, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Worker } from "node:worker_threads";
@@ -10,6 +10,10 @@ import { CatalogError } from "@eider/core";
 import { builtWorker } from "../built-worker.js";
 import type { IndexCopies } from "./checkpoints.js";
 import { type IndexJob, type IndexJobResult, resultOf, runIndexJob, unpack, type WrittenIndex } from "./index-jobs.js";
+
+const TEMPORARY = "checkpoint-";
+/** A day: longer than any checkpoint takes. */
+const LEFT_MS = 24 * 60 * 60 * 1000;
 
 export interface IndexFilesOptions {
   /** The index's file. Temporary ones are beside it. */
@@ -81,8 +85,16 @@ function copyIn(folder: string, path: string, written: WrittenIndex): Awaited<Re
   };
 }
 
-function temporary(path: string): Promise<string> {
-  return mkdtemp(join(dirname(path), "checkpoint-"));
+/** A new folder beside the index. Those that a killed process has left there are removed. */
+async function temporary(path: string): Promise<string> {
+  const parent = dirname(path);
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(TEMPORARY)) continue;
+    const left = join(parent, name);
+    const age = Date.now() - ((await stat(left).catch(() => undefined))?.mtimeMs ?? Date.now());
+    if (age > LEFT_MS) await rm(left, { recursive: true, force: true });
+  }
+  return mkdtemp(join(parent, TEMPORARY));
 }
 
 /** In a thread of its own; in this one where a bundle left the worker's file behind or the host allows no threads. */

@@ -1,0 +1,133 @@
+/**
+ * A shared lake of many files and receipts on a real S3: opened with an empty disk, from its checkpoint; and opened again.
+ * In the same rounds the checkpoint alone, fetched and unpacked, which is 1.00. Needs built packages (`npm run build`) and
+ * Ceph's programs, without which a fake S3 stands in.
+ *
+ *   node bench/shared.mjs [--fast] [--rows=1000000] [--rounds=5]        rows: receipts; a tenth as many files
+ */
+
+import { createHash } from "node:crypto";
+import { createWriteStream, mkdtempSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, gzipSync } from "node:zlib";
+import { SqliteCatalog, shareCopy } from "@eider/catalog";
+import { openStore } from "@eider/storage";
+import { Lake } from "eider";
+import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
+
+const { fast, rows: receipts, rounds } = options({ rows: 1_000_000, rounds: 5 });
+const PER_ENTRY = 100;
+const { FakeS3, missingRealS3, startRealS3, makeBucket } = await import("../packages/test-s3/dist/index.js");
+const real = !fast && missingRealS3() === undefined;
+const s3 = await (real ? startRealS3() : FakeS3.start());
+try {
+  await withFolder(measure);
+} finally {
+  await s3[Symbol.asyncDispose]();
+}
+
+async function measure(folder) {
+  process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
+  process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
+  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
+  const url = `s3://${real ? await makeBucket(s3) : await s3.makeBucket()}/lake?${query}`;
+  const store = await openStore(url);
+  const { key, snapshot } = await fill(store, folder);
+  const warm = join(folder, "warm");
+  const openings = {
+    "checkpoint alone": async () => {
+      const to = join(mkdtempSync(join(folder, "alone-")), "index.sqlite");
+      await pipeline((await store.get(key)).body, createGunzip(), createWriteStream(to));
+    },
+    "empty disk": () => lookUp(url, mkdtempSync(join(folder, "cold-")), snapshot),
+    "index there": () => lookUp(url, warm, snapshot),
+  };
+  await openings["index there"]();
+  const figures = await interleave(openings, { rounds, fast });
+  const reference = figures["checkpoint alone"].times;
+  console.log(`\n${"open, one receipt".padEnd(20)}${"ms".padStart(10)}${"ratio".padStart(8)}`);
+  for (const [name, { times }] of Object.entries(figures)) {
+    console.log(
+      `${name.padEnd(20)}${median(times).toFixed(0).padStart(10)}${ratio(times, reference).toFixed(2).padStart(8)}`,
+    );
+  }
+  await store[Symbol.asyncDispose]();
+}
+
+async function lookUp(url, cacheDir, snapshot) {
+  const lake = await Lake.open(url, { cacheDir, mode: "open" });
+  const receipt = await lake.table("t").receipt(`batch-${receipts - 1}`);
+  await lake.close();
+  if (receipt?.snapshot !== snapshot) throw new Error("the receipt is not there");
+}
+
+/** A lake whose log is a checkpoint and the stub of its last entry, without the data files that it names. */
+async function fill(store, folder) {
+  const local = join(folder, "local.sqlite");
+  const catalog = await SqliteCatalog.open({ path: ":memory:" });
+  const fields = ["id", "user", "at", "kind", "value"].map((name, i) => {
+    return { id: i + 1, name, type: { kind: "int64" }, nullable: true };
+  });
+  const create = { name: "t", folder: "t", partitionBy: [], orderBy: [] };
+  const table = { op: "schema", table: "t", version: 1, schema: { fields }, lastFieldId: 5, create };
+  await catalog.commit({ operations: [table] });
+  for (let from = 0; from < receipts; from += PER_ENTRY) {
+    const operations = Array.from({ length: PER_ENTRY }, (_, i) => append(from + i, fields));
+    await catalog.commit({ operations });
+  }
+  await catalog.exportTo(local);
+  await catalog[Symbol.asyncDispose]();
+  const { snapshot, stub } = shareCopy(local, "bench");
+  const plain = readFileSync(local);
+  const packed = gzipSync(plain);
+  const number = String(snapshot).padStart(20, "0");
+  const sha256 = createHash("sha256").update(packed).digest("hex");
+  const key = `_eider/checkpoint/${number}-${sha256}.sqlite.gz`;
+  await store.put(key, packed);
+  await store.put(`_eider/log/${number}`, stub);
+  await store.put("_eider/lake.json", Buffer.from(JSON.stringify({ format: 1, lake: "bench", mode: "shared" })));
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+  console.log(
+    `${receipts} receipts, ${receipts / 10} files, ${snapshot} entries: index ${megabytes(statSync(local).size)}, ` +
+      `checkpoint ${megabytes(packed.length)}, on ${real ? "Ceph" : "a fake S3"}, ${rounds} rounds`,
+  );
+  return { key, snapshot };
+}
+
+function append(n, fields) {
+  const bound = BigInt(n) * 1000n;
+  const columns = fields.map(({ id }) => ({
+    fieldId: id,
+    valueCount: 1000,
+    nullCount: 0,
+    hasNaN: false,
+    min: bound,
+    max: bound + 999n,
+    minExact: true,
+    maxExact: true,
+    storedBytes: 4000,
+  }));
+  const sha256 = createHash("sha256").update(String(n)).digest("hex");
+  const file = {
+    key: `t/data/0-${sha256.slice(0, 36)}.parquet`,
+    bytes: 20_000,
+    rows: 1000,
+    sha256,
+    base: 0,
+    schemaVersion: 1,
+    partition: [],
+    columns,
+  };
+  const files = n % 10 === 0 ? [file] : [];
+  return {
+    op: "append",
+    table: "t",
+    batch: `batch-${n}`,
+    hash: `rows:${sha256}`,
+    rows: files.length * 1000,
+    schemaVersion: 1,
+    files,
+    rejects: [],
+  };
+}
