@@ -346,10 +346,13 @@ export class CsvReader {
     const capacity = cellStarts.length;
     let start = this.#cellStart;
     let cells = this.#cells;
+    // The first cell may have begun with quotes that text follows.
+    let flag = this.#cellFlag;
     while (at + 1 < end && bytes[at] === delimiter && bytes[at + 1] !== quote && cells < capacity) {
       cellStarts[cells] = start;
       cellEnds[cells] = at;
-      cellFlags[cells++] = 0;
+      cellFlags[cells++] = flag;
+      flag = 0;
       start = ++at;
       for (; at < end; at++) {
         const byte = bytes[at];
@@ -358,6 +361,7 @@ export class CsvReader {
     }
     this.#cellStart = start;
     this.#cells = cells;
+    this.#cellFlag = flag;
     return at;
   }
 

@@ -190,6 +190,12 @@ describe("chunk borders", () => {
     }
   });
 
+  test("cells behind one with text after its quotes are not quoted, however they are cut", () => {
+    for (const chunks of splits(utf8.encode('a,""b,c,d\n'))) {
+      expect(read(chunks).map(({ quoted }) => quoted)).toEqual([[false, true, false, false]]);
+    }
+  });
+
   test("any text in any pieces reads like the text at once", () => {
     const text = fc.string({ unit: fc.constantFrom(",", '"', "\n", "\r", "a", " ", "é", "\\"), maxLength: 60 });
     fc.assert(
