@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { EiderError, Lake, type Source } from "eider";
 import { describe, expect, it } from "vitest";
@@ -62,6 +64,57 @@ describe("bad input is a clear error and nothing is half-done", () => {
     ],
     "an unreachable server": [() => ({ url: "http://127.0.0.1:1/x.csv" }), "url_unreachable"],
     "an ftp URL": [() => ({ url: "ftp://127.0.0.1/x.csv" }), "bad_source"],
+    "a URL with a password": [() => ({ url: "http://ada:hush@127.0.0.1:1/x.csv" }), "bad_source"],
+    "a response that was read": [
+      async () => {
+        const response = new Response('{"a":1}\n');
+        await response.text();
+        return response;
+      },
+      "bad_source",
+    ],
+    "a web stream that was read": [
+      async () => {
+        const stream = readable([bytes('{"a":1}\n')]);
+        for await (const _ of stream);
+        return stream;
+      },
+      "bad_source",
+    ],
+    "a web stream that is being read": [
+      () => {
+        const stream = readable([bytes('{"a":1}\n')]);
+        stream.getReader();
+        return stream;
+      },
+      "bad_source",
+    ],
+    "a Node.js stream that was read": [
+      async () => {
+        const stream = Readable.from([bytes('{"a":1}\n')]);
+        for await (const _ of stream);
+        return stream;
+      },
+      "bad_source",
+    ],
+    "bytes that were transferred": [
+      () => {
+        const lost = bytes('{"a":1}\n');
+        structuredClone(lost.buffer, { transfer: [lost.buffer] });
+        return lost;
+      },
+      "bad_source",
+    ],
+    "a response that breaks off": [
+      () =>
+        new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(bytes('{"a":1}\n')),
+            pull: (controller) => controller.error(new TypeError("terminated")),
+          }),
+        ),
+      "url_unreachable",
+    ],
     "rows without a value": [() => [{ a: null }, {}], "no_columns"],
     "an unsafe integer": [() => [{ a: 2 ** 60 }], "rejected_rows"],
     "a source that fails midway": [
@@ -91,6 +144,22 @@ describe("bad input is a clear error and nothing is half-done", () => {
     expect((await lake.verify()).findings).toEqual([]);
     // The batch id is free: the corrected input commits under it.
     expect(await lake.table("t").append([{ a: 1 }], { batchId: "b" })).toMatchObject({ status: "committed" });
+  });
+
+  it("what is left of a stream is taken, and an empty one is an empty batch", async () => {
+    await using lake = await Lake.open("memory:");
+    const stream = readable([bytes("a preamble"), bytes('{"a":1}\n')]);
+    const reader = stream.getReader();
+    await reader.read();
+    reader.releaseLock();
+    expect(await lake.table("t").append(stream)).toMatchObject({ rowsAdded: 1 });
+    expect(await lake.table("t").append(readable([]))).toMatchObject({ rowsAdded: 0 });
+  });
+
+  it("no password of a URL is in an error", async () => {
+    await using lake = await Lake.open("memory:");
+    const append = lake.table("t").append({ url: "http://ada:hush@127.0.0.1:1/x.csv" });
+    expect(inspect(await append.catch((error: unknown) => error))).not.toContain("hush");
   });
 
   it("a multi-file batch that fails late leaves no file behind", async () => {

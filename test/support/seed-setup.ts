@@ -3,6 +3,6 @@ export default function setup(): void {
   const given = process.env.EIDER_SEED;
   if (given === undefined) return;
   if (given === "random") process.env.EIDER_SEED = String(Math.floor(Math.random() * 2 ** 31));
-  else if (!/^\d{1,9}$/.test(given)) throw new Error(`EIDER_SEED must be digits, nine at most, or "random": ${given}`);
+  else if (!/^\d{1,10}$/.test(given)) throw new Error(`EIDER_SEED must be digits, ten at most, or "random": ${given}`);
   console.log(`EIDER_SEED=${process.env.EIDER_SEED}`);
 }

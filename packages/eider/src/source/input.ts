@@ -16,6 +16,7 @@ import type { Source } from "../options.js";
 import { filePieces } from "./file-pieces.js";
 import { interruptible } from "./interruptible.js";
 import { type Replayable, spoolBytes, spoolRows } from "./spool.js";
+import { isDetached, used, wasRead } from "./used.js";
 
 /** Rows handed to a parser at a time. */
 const ROW_CHUNK = 1000;
@@ -61,6 +62,7 @@ export async function openInput(source: Source, options: InputOptions): Promise<
   if (typeof source !== "object" || source === null) {
     throw new InvalidInputError("bad_source", `cannot append ${typeName(source)}: pass ${SOURCES}`);
   }
+  if (source instanceof Uint8Array && isDetached(source)) throw used("the bytes were transferred elsewhere");
   if (source instanceof Uint8Array) return bytesInput(constant(slices(source)), undefined, source.byteLength);
   if (isArrowLike(source)) return { kind: "arrow", source };
   if (Array.isArray(source)) return { kind: "rows", rows: constant(chunks(source)) };
@@ -73,11 +75,14 @@ export async function openInput(source: Source, options: InputOptions): Promise<
     const name = "name" in blob && typeof blob.name === "string" ? blob.name : undefined;
     return { kind: "bytes", bytes, name, mediaType: blob.type, totalBytes: blob.size };
   }
-  if (isReadableStream(source)) return streamInput(iterate(source, options.signal), options);
+  if (isReadableStream(source)) {
+    if (source.locked) throw used("the stream is being read elsewhere");
+    return streamInput(iterate(source, options.signal), options, undefined, wasRead(source));
+  }
   if (Symbol.asyncIterator in source) {
     // The stream of a file says where it is from: `createReadStream("clicks.csv")`.
     const name = "path" in source && typeof source.path === "string" ? source.path : undefined;
-    return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options, name);
+    return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options, name, wasRead(source));
   }
   if (Symbol.iterator in source) {
     return { kind: "rows", rows: spoolRows(chunked(source as Iterable<unknown>), options.tempFolder) };
@@ -146,6 +151,14 @@ async function urlInput(text: string, options: InputOptions): Promise<Input> {
     throw new InvalidInputError("bad_source", "{ url } takes http:, https: and file: URLs; use { file } for a path");
   }
   const where = `${url.origin}${url.pathname}`;
+  // fetch refuses them too, and says them in its message.
+  if (url.username !== "" || url.password !== "") {
+    throw new InvalidInputError(
+      "bad_source",
+      `a URL with a user or a password is not fetched: fetch ${where} with an Authorization header and pass the Response`,
+      { subject: where },
+    );
+  }
   let response: Response;
   try {
     response = await fetch(url, { signal: options.signal ?? null });
@@ -162,19 +175,39 @@ function responseInput(response: Response, options: InputOptions, path?: string)
     if (response.status === 404 || response.status === 410) throw new NotFoundError("url_not_found", message);
     throw new InvalidInputError("url_unreachable", message);
   }
+  if (response.bodyUsed || response.body?.locked) throw used("the body of the response was read before");
   if (response.body === null) return bytesInput(constant([]), path, 0);
   const name = path ?? (URL.canParse(response.url) ? new URL(response.url).pathname : undefined);
   const length = Number(response.headers.get("content-length") ?? Number.NaN);
   // With a content encoding the length counts other bytes than those that arrive here.
   const total = response.headers.has("content-encoding") || !Number.isSafeInteger(length) ? undefined : length;
-  const bytes = spoolBytes(iterate(response.body, options.signal), options.tempFolder);
+  const bytes = spoolBytes(answer(response.body, options.signal), options.tempFolder);
   return { kind: "bytes", bytes, name, mediaType: response.headers.get("content-type") ?? "", totalBytes: total };
 }
 
-/** A stream of bytes or of rows: the first item tells which. */
-async function streamInput(source: AsyncIterable<unknown>, options: InputOptions, name?: string): Promise<Input> {
+/** The body of a response, which ends in an error of ours where the connection does. */
+async function* answer(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
+  try {
+    yield* iterate(body, signal);
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new InvalidInputError("url_unreachable", "the response broke off: fetch it again", { cause });
+  }
+}
+
+/**
+ * A stream of bytes or of rows: the first item tells which.
+ * @param wasRead somebody has read from it: if nothing is left, it is not the empty input that it seems to be
+ */
+async function streamInput(
+  source: AsyncIterable<unknown>,
+  options: InputOptions,
+  name?: string,
+  wasRead = false,
+): Promise<Input> {
   const iterator = source[Symbol.asyncIterator]();
   const first = await iterator.next();
+  if (first.done && wasRead) throw used("the stream was read to its end before");
   if (!first.done && typeof first.value === "string") {
     await iterator.return?.();
     throw new InvalidInputError(
