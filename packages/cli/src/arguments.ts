@@ -9,22 +9,23 @@ const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)
 export function atOption(description: string): Option {
   return new Option(
     "--at <snapshot>",
-    `${description} a snapshot: its number, or a time like 2031-02-03T04:05Z`,
+    `${description} a snapshot: its number, its tag, or a time like 2031-02-03T04:05Z`,
   ).argParser(snapshot);
 }
 
 /** What `--at` gives, as the library takes it. */
-export function atOptions(flags: { readonly at?: number | Date }): { at?: number | Date } {
+export function atOptions(flags: { readonly at?: number | string | Date }): { at?: number | string | Date } {
   return flags.at === undefined ? {} : { at: flags.at };
 }
 
-/** A snapshot's number, or an instant; in UTC where no zone is given. */
-function snapshot(text: string): number | Date {
+/** A snapshot's number, an instant (in UTC where no zone is given), or a tag, which begins with no digit. */
+export function snapshot(text: string): number | string | Date {
   if (/^\d+$/.test(text)) return wholeNumber(text);
+  if (/^[^\d\s-]/.test(text)) return text;
   const [, day, time = "00:00", zone = "Z"] = INSTANT.exec(text) ?? [];
   const instant = new Date(`${day}T${time}${zone.toUpperCase()}`);
   if (Number.isNaN(instant.getTime())) {
-    throw new InvalidArgumentError("It is a snapshot's number, or a time like 2031-02-03T04:05Z.");
+    throw new InvalidArgumentError("It is a snapshot's number, its tag, or a time like 2031-02-03T04:05Z.");
   }
   return instant;
 }

@@ -19,6 +19,7 @@ const HINTS: Readonly<Record<string, (lake: string, table: string) => string>> =
   unknown_table: (lake) => `eider tables ${lake} lists the tables`,
   batch_not_found: (lake, table) => `eider batches ${lake} ${table} lists the batches`,
   snapshot_not_found: (lake) => `eider snapshots ${lake} lists the snapshots`,
+  tag_not_found: (lake) => `eider tag ${lake} lists the tags`,
   unknown_format: () => "--format says what the input is",
   rejected_rows: (lake, table) =>
     `--on-reject quarantine takes the other rows and keeps these aside; eider rejects ${lake} ${table} lists them`,

@@ -3,6 +3,7 @@
 import { type Argument, Command, CommanderError, Option } from "commander";
 import { CatalogError } from "eider";
 import { appendCommand } from "./commands/append.js";
+import { changesCommand, rollbackCommand, tagCommand } from "./commands/changes.js";
 import { copyCommand, shareCommand } from "./commands/copy.js";
 import {
   batchesCommand,
@@ -122,6 +123,9 @@ function program(context: Context, said: { out: string; err: string }): Command 
     rejectsCommand(context),
     filesCommand(context),
     snapshotsCommand(context),
+    changesCommand(context),
+    tagCommand(context),
+    rollbackCommand(context),
     typesCommand(context),
     verifyCommand(context),
     maintainCommand(context),

@@ -280,7 +280,7 @@ describe("--at", () => {
   });
 
   it("of another kind is refused", async () => {
-    for (const at of ["yesterday", "-1", "1.5", "2031-13-01", "2031-02-03T25:00", ""]) {
+    for (const at of ["-1", "1.5", "2031-13-01", "2031-02-03T25:00", ""]) {
       const outcome = await eider(["sql", lake, count, `--at=${at}`]);
       expect(outcome).toMatchObject({ code: 2, stdout: "" });
     }

@@ -8,7 +8,7 @@ import { formatTable } from "../table.js";
 import { cut, formatBytes, formatCount, plural, printable } from "../text.js";
 
 interface AtFlag extends JsonFlag {
-  readonly at?: number | Date;
+  readonly at?: number | string | Date;
 }
 
 interface LimitFlag extends JsonFlag {
@@ -183,7 +183,9 @@ function tableCommand(name: string, summary: string, description: string): Comma
   return lakeCommand(name, summary, description).argument("<table>", "name of the table");
 }
 
-function describeOperation({ op, table, batchId, rows }: SnapshotInfo["operations"][number]): string {
-  const what = table === undefined ? op : `${op} ${table}`;
+function describeOperation({ op, table, name, to, batchId, rows }: SnapshotInfo["operations"][number]): string {
+  const what = [op, table ?? name, ...(to === undefined ? [] : [`to ${to}`])]
+    .filter((word) => word !== undefined)
+    .join(" ");
   return rows === undefined ? what : `${what}: ${plural(rows, "row")}${batchId === undefined ? "" : ` (${batchId})`}`;
 }

@@ -11,7 +11,7 @@ import { readInput } from "../terminal.js";
 
 interface Flags {
   readonly format: FormatName;
-  readonly at?: number | Date;
+  readonly at?: number | string | Date;
 }
 
 const HELP = `
