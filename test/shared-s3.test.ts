@@ -1,5 +1,6 @@
 /** A shared lake by its URL, over a fake S3 that answers over a real socket, and says what it was asked. */
 
+import { CountingStore, type ObjectStore, openStore, PrefixStore } from "@eider/storage";
 import { FakeS3 } from "@eider/test-s3";
 import { Lake } from "eider";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -72,4 +73,49 @@ it("an entry whose answer is lost is found out, and committed once", async () =>
   }
   await using b = await openHost();
   expect(await b.sql("SELECT i FROM t ORDER BY i")).toEqual([{ i: 1n }, { i: 2n }, { i: 3n }]);
+});
+
+it("maintenance ends old uploads of data files that were never finished, and no others", async () => {
+  const { s3, url, openHost } = await startS3();
+  await using store = await openStore(url);
+  await using a = await openHost();
+  for (let i = 0; i < 3; i++) await a.table("t").append([{ i }]);
+  const id = "01890000-0000-7000-8000-000000000000";
+  const [old, current] = [`t/data/1-${id}.parquet`, `t/data/3-${id}.parquet`];
+  const uploads = async (from: ObjectStore = store, prefix = ""): Promise<string[]> => {
+    const keys: string[] = [];
+    for await (const { key } of from.unfinishedUploads!(prefix)) keys.push(key);
+    return keys;
+  };
+  const stopped = new AbortController();
+  // Their writers are killed as they send the second part, and cannot end them.
+  s3.script({ match: { operation: "AbortMultipartUpload" }, do: { effect: "never", answer: "reset" } });
+  await Promise.all(
+    [old, current, "t/photo.jpg"].map((key) =>
+      store
+        .put(
+          key,
+          (async function* () {
+            for (let i = 0; i < 3; i++) yield new Uint8Array(8 * 1024 * 1024);
+            stopped.abort(new Error("killed"));
+            stopped.signal.throwIfAborted();
+          })(),
+        )
+        .catch((error: unknown) => expect(String(error)).toMatch(/killed/)),
+    ),
+  );
+  expect(await uploads()).toEqual([old, current, "t/photo.jpg"]);
+  const below = new PrefixStore(new CountingStore(store), "t");
+  expect(await uploads(below, "data/")).toEqual([old.slice(2), current.slice(2)]);
+  s3.script();
+  expect((await a.maintain()).deleted).toEqual([]);
+  // Who may not list them leaves them to the store.
+  s3.script({
+    match: { operation: "ListMultipartUploads" },
+    do: { effect: "never", answer: { status: 403, code: "AccessDenied" } },
+  });
+  expect((await a.maintain({ graceMs: 0 })).deleted).toEqual([]);
+  s3.script();
+  expect((await a.maintain({ graceMs: 0 })).deleted).toEqual([old]);
+  expect(await uploads()).toEqual([current, "t/photo.jpg"]);
 });

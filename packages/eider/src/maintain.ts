@@ -5,8 +5,8 @@
  */
 
 import type { Catalog } from "@eider/catalog";
-import { NotFoundError } from "@eider/core";
-import type { ObjectInfo, ObjectStore } from "@eider/storage";
+import { NotFoundError, StoreError } from "@eider/core";
+import type { ObjectInfo, ObjectStore, UnfinishedUpload } from "@eider/storage";
 import type { MaintainOptions, MaintainResult } from "./options.js";
 
 /** 24 hours. */
@@ -22,7 +22,8 @@ export async function maintain(
   await catalog.tidy(cutoff, options.signal);
   const floor = await snapshotAt(catalog, cutoff);
   const found = await orphans(store, catalog, floor, cutoff, options.signal);
-  if (found.length === 0) return { deleted: [], bytes: 0 };
+  const uploads = await oldUploads(store, floor, cutoff, options.signal);
+  if (found.length === 0 && uploads.length === 0) return { deleted: [], bytes: 0 };
   if (floor > (await catalog.head()).floor) await catalog.commit({ operations: [{ op: "floor", floor }] });
   // Looked up again: a writer may have committed its file between the listing and the floor.
   const orphaned = await unreferenced(catalog, found);
@@ -30,7 +31,12 @@ export async function maintain(
     options.signal?.throwIfAborted();
     await store.delete(orphaned.slice(i, i + PAGE).map((object) => object.key));
   }
-  return { deleted: orphaned.map((object) => object.key), bytes: orphaned.reduce((sum, { size }) => sum + size, 0) };
+  for (const upload of uploads) {
+    options.signal?.throwIfAborted();
+    await upload.abort();
+  }
+  const deleted = [...orphaned, ...uploads].map(({ key }) => key);
+  return { deleted, bytes: orphaned.reduce((sum, { size }) => sum + size, 0) };
 }
 
 async function snapshotAt(catalog: Catalog, time: number): Promise<number> {
@@ -54,6 +60,25 @@ async function orphans(
   for await (const page of dataFiles(store, signal)) {
     const old = page.filter(({ key, modifiedAt }) => modifiedAt <= cutoff && (fileBase(key) ?? floor) < floor);
     found.push(...(await unreferenced(catalog, old)));
+  }
+  return found;
+}
+
+/** Uploads of data files that could not be committed any more. */
+async function oldUploads(
+  store: ObjectStore,
+  floor: number,
+  cutoff: number,
+  signal: AbortSignal | undefined,
+): Promise<UnfinishedUpload[]> {
+  const found: UnfinishedUpload[] = [];
+  try {
+    for await (const upload of store.unfinishedUploads?.("", signal ? { signal } : {}) ?? []) {
+      if (upload.startedAt <= cutoff && (fileBase(upload.key) ?? floor) < floor) found.push(upload);
+    }
+  } catch (error) {
+    // Not allowed, or not known there: the store's own rule on unfinished uploads ends them.
+    if (!(error instanceof StoreError) || error.retryable) throw error;
   }
   return found;
 }

@@ -199,7 +199,7 @@ export interface MaintainOptions {
 }
 
 export interface MaintainResult {
-  /** Keys deleted: staged by writers that never committed. */
+  /** Keys deleted, and those whose unfinished uploads were ended: staged by writers that never committed. */
   readonly deleted: readonly string[];
   readonly bytes: number;
 }

@@ -8,6 +8,7 @@ import type {
   ObjectStore,
   PutOptions,
   StoredObject,
+  UnfinishedUpload,
 } from "./store.js";
 import { StoreWrapper } from "./wrapper.js";
 
@@ -54,6 +55,12 @@ export class PrefixStore extends StoreWrapper {
 
   protected override innerPath(key: string): string {
     return super.innerPath(this.#absolute(key));
+  }
+
+  protected override async *innerUploads(prefix: string, options?: CallOptions): AsyncGenerator<UnfinishedUpload> {
+    for await (const upload of super.innerUploads(this.#prefix + prefix, options)) {
+      yield { ...upload, key: upload.key.slice(this.#prefix.length) };
+    }
   }
 
   /** Checked alone first: `..` must not become safe, nor an empty key a folder. */

@@ -11,6 +11,7 @@ import { getObject, headObject } from "./s3-object.js";
 import { type S3Settings, type S3StoreOptions, settingsOf } from "./s3-options.js";
 import { type PutParts, putObject } from "./s3-put.js";
 import { Slots } from "./s3-upload.js";
+import { listUploads } from "./s3-uploads.js";
 import type {
   CallOptions,
   GetOptions,
@@ -21,6 +22,7 @@ import type {
   PutOptions,
   StoreCapabilities,
   StoredObject,
+  UnfinishedUpload,
 } from "./store.js";
 
 /**
@@ -103,6 +105,14 @@ export class S3Store implements ObjectStore {
       this.#assertWritable(all[0] ?? "");
       if (all.length > 0) await deleteObjects(this.#connection, all, signal);
     });
+  }
+
+  async *unfinishedUploads(prefix: string, options: CallOptions = {}): AsyncGenerator<UnfinishedUpload> {
+    try {
+      yield* listUploads(this.#connection, prefix, this.#signal(options.signal));
+    } catch (error) {
+      throw publicError(error);
+    }
   }
 
   serverTime(): number | undefined {

@@ -198,7 +198,7 @@ export function tooLong(key: string, { settings }: S3Connection): StoreError {
   });
 }
 
-async function abortUpload(connection: S3Connection, key: string, id: string): Promise<boolean> {
+export async function abortUpload(connection: S3Connection, key: string, id: string): Promise<boolean> {
   const input = { Key: connection.absolute(key), UploadId: id };
   const mode = { abortSignal: AbortSignal.timeout(ABORT_MILLISECONDS) };
   const gone = (failure: S3Failure): boolean => failure.status === 404;

@@ -63,6 +63,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A put that was begun and is not finished: under way, or left behind by a process that was killed. */
+export interface UnfinishedUpload {
+  readonly key: string;
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly startedAt: number;
+  /** Ends it, whoever began it: nothing of it becomes visible any more. */
+  abort(): Promise<void>;
+}
+
 /** What a store can do beyond the five calls. Wrappers forward these. */
 export interface StoreCapabilities {
   /** `ifAbsent` is atomic among racing writers. */
@@ -95,6 +104,8 @@ export interface ObjectStore extends AsyncDisposable {
   delete(keys: string | readonly string[], options?: CallOptions): Promise<void>;
   /** The absolute path of an object for engines that read files, where the store has one. */
   localPath?(key: string): string;
+  /** Uploads of keys under a prefix, where the store keeps those that are not finished until somebody ends them. */
+  unfinishedUploads?(prefix: string, options?: CallOptions): AsyncIterable<UnfinishedUpload>;
   /**
    * Milliseconds since the epoch by the store's own clock, where it has one: what it told with its last answer, plus the
    * time since. Undefined before the first answer.

@@ -8,6 +8,7 @@ import type {
   PutOptions,
   StoreCapabilities,
   StoredObject,
+  UnfinishedUpload,
 } from "./store.js";
 
 /**
@@ -19,12 +20,17 @@ export abstract class StoreWrapper implements ObjectStore {
   readonly localPath?: (key: string) => string;
   /** As `localPath`. */
   readonly serverTime?: () => number | undefined;
+  /** As `localPath`. */
+  readonly unfinishedUploads?: (prefix: string, options?: CallOptions) => AsyncIterable<UnfinishedUpload>;
   protected readonly inner: ObjectStore;
 
   constructor(inner: ObjectStore) {
     this.inner = inner;
     if (inner.localPath !== undefined) this.localPath = (key) => this.innerPath(key);
     if (inner.serverTime !== undefined) this.serverTime = () => this.inner.serverTime!();
+    if (inner.unfinishedUploads !== undefined) {
+      this.unfinishedUploads = (prefix, options) => this.innerUploads(prefix, options);
+    }
   }
 
   get url(): string {
@@ -62,5 +68,10 @@ export abstract class StoreWrapper implements ObjectStore {
   /** What `localPath` gives where the inner store has it. */
   protected innerPath(key: string): string {
     return this.inner.localPath!(key);
+  }
+
+  /** What `unfinishedUploads` gives where the inner store has it. */
+  protected innerUploads(prefix: string, options?: CallOptions): AsyncIterable<UnfinishedUpload> {
+    return this.inner.unfinishedUploads!(prefix, options);
   }
 }
