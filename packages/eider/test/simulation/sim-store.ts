@@ -27,7 +27,7 @@ export class SimBucket {
   readonly objects = new Map<string, SimObject>();
   /** Every entry as it was committed: stubs come later. */
   readonly entries = new Map<string, Uint8Array>();
-  /** Keys that were ever put with another content than they had. */
+  /** Keys that were ever put with another content than they had, but for what hosts say of themselves. */
   readonly overwritten: string[] = [];
   /** Calls that go on failing: a store that fails does so for a while. */
   outage = 0;
@@ -43,7 +43,9 @@ export class SimBucket {
     const before = this.objects.get(key);
     if (before && ifAbsent) return undefined;
     if (key.startsWith("_eider/log/")) this.#keepEntry(key, bytes);
-    else if (before && Buffer.compare(before.bytes, bytes) !== 0) this.overwritten.push(key);
+    else if (!key.startsWith("_eider/hosts/") && before && Buffer.compare(before.bytes, bytes) !== 0) {
+      this.overwritten.push(key);
+    }
     const info: ObjectInfo = { key, size: bytes.length, etag: `"${++this.#writes}"`, modifiedAt: this.#now() };
     this.objects.set(key, { info, bytes });
     return info;
