@@ -1,8 +1,8 @@
 /** The simulation over sources in which a fault is planted: built apart, so that nothing else sees it. */
 
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -15,13 +15,16 @@ export interface Fault {
   readonly replace: string;
 }
 
-/** @throws Error if the place is not there exactly once: the gate would guard nothing */
-export async function buildWith(name: string, faults: readonly Fault[]): Promise<typeof import("./simulate.js")> {
+/**
+ * Returns the bundle, which is the caller's to remove.
+ * @throws Error if the place is not there exactly once: the gate would guard nothing
+ */
+export async function buildWith(name: string, faults: readonly Fault[]): Promise<string> {
   const folder = join(ROOT, "node_modules", ".cache", "eider-simulation");
   mkdirSync(folder, { recursive: true });
   const outfile = join(folder, `${name.replaceAll(/\W+/g, "-")}-${process.pid}.mjs`);
   await build({
-    entryPoints: [fileURLToPath(new URL("simulate.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL("worker.ts", import.meta.url))],
     outfile,
     bundle: true,
     platform: "node",
@@ -31,11 +34,7 @@ export async function buildWith(name: string, faults: readonly Fault[]): Promise
     logLevel: "silent",
     plugins: [sources(), planted(faults)],
   });
-  try {
-    return (await import(pathToFileURL(outfile).href)) as typeof import("./simulate.js");
-  } finally {
-    rmSync(outfile);
-  }
+  return outfile;
 }
 
 /** Our own packages are their sources. */

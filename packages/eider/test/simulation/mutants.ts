@@ -6,6 +6,8 @@ import type { Mode } from "./world.js";
 export interface Mutant {
   readonly name: string;
   readonly mode: Mode;
+  /** Whose bounded runs find it; default random schedules. */
+  readonly scenario?: string;
   readonly faults: readonly Fault[];
 }
 
@@ -75,17 +77,6 @@ export const MUTANTS: readonly Mutant[] = [
         file: COMMITS,
         find: "const settled = again ? findEntry(driver, id) : undefined;",
         replace: "const settled: number | undefined = undefined as number | undefined;",
-      },
-    ],
-  },
-  {
-    mode: "local",
-    name: "delete what was staged though the outcome is unknown",
-    faults: [
-      {
-        file: APPEND,
-        find: "settled = isUnknown(error);",
-        replace: "settled = false;",
       },
     ],
   },
@@ -205,12 +196,48 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    scenario: "out of patience",
+    name: "delete what was staged though the outcome is unknown",
+    faults: [
+      {
+        file: APPEND,
+        find: "settled = isUnknown(error);",
+        replace: "settled = false;",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    scenario: "a slow writer",
+    name: "delete orphans without raising the floor",
+    faults: [
+      {
+        file: MAINTAIN,
+        find: 'if (floor > (await catalog.head()).floor) await catalog.commit({ operations: [{ op: "floor", floor }] });',
+        replace: "",
+      },
+    ],
+  },
+  {
+    mode: "shared",
     name: "stub what only one checkpoint has",
     faults: [
       {
         file: CHECKPOINTS,
         find: "(await listCheckpoints(store))[KEPT - 1]",
         replace: "(await listCheckpoints(store))[0]",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    scenario: "two queries of a process",
+    name: "let a query join a refresh that has looked already",
+    faults: [
+      {
+        file: SHARED,
+        find: "this.#nextRefresh ??= this.#refreshing.then(again, again);",
+        replace: "return this.#refreshing;",
       },
     ],
   },

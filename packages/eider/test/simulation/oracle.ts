@@ -8,7 +8,8 @@ import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
 import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import type { Event } from "./history.js";
 import { checkFeed } from "./oracle-feed.js";
-import { readSnapshot } from "./reader.js";
+import { sha256Of } from "./reader.js";
+import type { SimBucket } from "./sim-store.js";
 import { rowsOf, type Work } from "./workload.js";
 import type { Opened, World } from "./world.js";
 
@@ -43,7 +44,7 @@ export async function judge(world: World): Promise<string[]> {
   if (world.bucket.overwritten.length > 0) problems.push(`overwritten: ${world.bucket.overwritten.join(", ")}`);
   if (world.mode === "shared") checkStubs(world, log, problems);
   try {
-    await world.inspect((opened) => checkAnswers(opened, log, committed, problems));
+    await world.inspect((opened) => checkAnswers(opened, world.bucket, log, committed, problems));
   } catch (error) {
     problems.push(`the lake cannot be read: ${String(error)}`);
   }
@@ -217,14 +218,15 @@ function checkQueries(
 
 /** What a process says of every snapshot, against the log. */
 async function checkAnswers(
-  opened: Opened,
+  { catalog }: Opened,
+  { objects }: SimBucket,
   log: readonly Entry[],
   committed: readonly Committed[],
   problems: string[],
 ): Promise<void> {
-  const { catalog } = opened;
   const { snapshot: head } = await catalog.head();
   if (head !== log.length) problems.push(`the head is ${head}, the log has ${log.length} entries`);
+  const named = new Map<string, string>();
   for (let n = 1; n <= Math.min(head, log.length); n++) {
     const live = liveTables(log.slice(0, n));
     const tables = await catalog.tables(n);
@@ -234,11 +236,16 @@ async function checkAnswers(
       const batches = committed.filter((one) => one.table === table.id && one.entry.n <= n);
       const rows = batches.reduce((sum, one) => sum + one.rows, 0);
       if (table.rows !== rows) problems.push(`${table.name} has ${table.rows} rows at ${n}, the log ${rows}`);
-      const keys = (await catalog.files(table.id, n, { statistics: false })).map(({ key }) => key);
-      if (keys.join() !== batches.flatMap((one) => one.keys).join())
+      const files = await catalog.files(table.id, n, { statistics: false });
+      if (files.map(({ key }) => key).join() !== batches.flatMap((one) => one.keys).join())
         problems.push(`${table.name} has other files at ${n}`);
+      for (const { key, sha256 } of files) named.set(key, sha256);
     }
-    await readSnapshot(opened, n);
+  }
+  for (const [key, sha256] of named) {
+    const object = objects.get(key);
+    if (!object) problems.push(`${key} is gone`);
+    else if (sha256Of(object.bytes) !== sha256) problems.push(`${key} is not what was committed`);
   }
   for (const { table, batch, entry, hash } of committed) {
     const receipt = await catalog.receipt(table, batch);

@@ -123,7 +123,7 @@ export class Scheduler {
   /** Lets the effects that are still to come happen, or not. */
   settleLate(): void {
     for (const { label, apply } of this.#late.splice(0)) {
-      if (this.choices.rarely("fault", 2, 1) === 0) continue;
+      if (this.choices.pick("turn", 2) === 0) continue;
       this.note(`late, at the end: ${label}`);
       apply();
     }

@@ -1,11 +1,11 @@
 /**
  * A host's SQLite file: a real database in memory, behind a driver for each process that opens it. Transactions never
  * overlap, since none is open across an `await`; so locks are a matter of what the schedule says, and so is what becomes
- * of a COMMIT. All that was committed is kept as statements, from which a disk that lost its last writes is made again.
+ * of a COMMIT.
  */
 
-import type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "@eider/catalog";
-import { openSqlite } from "../../../catalog/src/sqlite-driver.js";
+import type { OpenDriver, SqliteDriver, SqliteValue } from "@eider/catalog";
+import { SimDatabase } from "./sim-database.js";
 import type { SimProcess } from "./sim-process.js";
 
 interface Transaction {
@@ -24,12 +24,15 @@ type CommitFault = (typeof COMMIT_FAULTS)[number];
 export class SimDisk {
   /** An empty file that stands for it: who opens a catalog looks whether it is still the same. */
   readonly path: string;
-  #real: SqliteDriver = openMemory();
-  #committed: Transaction[] = [];
+  #database = SimDatabase.take("");
+  /** Whether each transaction since the beginning was synchronous. */
+  #committed: boolean[] = [];
   /** Lies in the log behind its end. */
   #ghost: Transaction | undefined;
   /** How the next COMMITs fail. */
   #failing: CommitFault[] = [];
+  /** Statements of a transaction that makes the first tables, as long as there is nothing else in it. */
+  #schema: string[] | undefined;
 
   constructor(path: string) {
     this.path = path;
@@ -37,49 +40,67 @@ export class SimDisk {
 
   /** A driver for one process. */
   opener(process: SimProcess): OpenDriver {
-    return (_path, options) => new SimDriver(this, process, options);
+    return () => new SimDriver(this, process);
   }
 
   get real(): SqliteDriver {
-    return this.#real;
+    if (this.#schema?.length) this.#makeTables(this.#schema);
+    return this.#database.driver;
   }
 
   /** All is lost. */
   wipe(): void {
-    this.#real.close();
-    this.#real = openMemory();
+    this.#database.give();
+    this.#database = SimDatabase.take("");
     this.#committed = [];
     this.#ghost = undefined;
   }
 
   /** Transactions that a power cut now may take along, the last ones first. */
   get atRisk(): number {
-    let n = 0;
-    while (n < this.#committed.length && !this.#committed[this.#committed.length - 1 - n]!.durable) n++;
-    return n;
+    return this.#committed.length - 1 - this.#committed.lastIndexOf(true);
   }
 
-  get transactions(): number {
-    return this.#committed.length;
+  begin(): void {
+    if (this.#committed.length === 0) this.#schema = [];
+    this.#database.begin(this.#committed.length);
+  }
+
+  exec(sql: string): void {
+    // Tables that others have made before are there already.
+    if (this.#schema && /^\s*CREATE /.test(sql)) this.#schema.push(sql);
+    else this.real.exec(sql);
+  }
+
+  commit(durable: boolean): void {
+    if (this.#schema?.length) this.#makeTables(this.#schema);
+    this.#schema = undefined;
+    this.#committed.push(durable);
+    this.#ghost = undefined;
+  }
+
+  rollBack(): void {
+    this.#schema = undefined;
+    const number = this.#committed.length;
+    if (number === 0) this.wipe();
+    else this.#database.rollBack(number);
   }
 
   /** Goes back to what it was `lost` transactions ago, and with `ghost` finds one that had seemed to fail. */
   recover(lost: number, ghost: boolean): void {
-    const kept = this.#committed.slice(0, this.#committed.length - lost);
-    if (ghost && lost === 0 && this.#ghost) kept.push(this.#ghost);
+    const found = ghost && lost === 0 ? this.#ghost : undefined;
     this.#ghost = undefined;
-    if (kept.length === this.#committed.length) return;
-    this.#committed = kept;
-    this.#real.close();
-    this.#real = openMemory();
-    for (const { statements } of kept) {
-      this.#real.exec("BEGIN IMMEDIATE");
-      for (const [sql, params] of statements) {
-        if (params) this.#real.run(sql, ...params);
-        else this.#real.exec(sql);
-      }
-      this.#real.exec("COMMIT");
+    const kept = this.#committed.length - lost;
+    if (kept === 0) this.wipe();
+    else if (lost > 0) this.#database.rollBack(kept);
+    this.#committed.length = kept;
+    if (!found) return;
+    this.begin();
+    for (const [sql, params] of found.statements) {
+      if (params) this.real.run(sql, ...params);
+      else this.exec(sql);
     }
+    this.commit(found.durable);
   }
 
   /** What becomes of a COMMIT. A disk that fails goes on failing for a while. */
@@ -96,23 +117,20 @@ export class SimDisk {
     this.#failing = [];
   }
 
-  keep(transaction: Transaction): void {
-    if (transaction.statements.length === 0) return;
-    this.#committed.push(transaction);
-    this.#ghost = undefined;
-  }
-
   haunt(transaction: Transaction): void {
     this.#ghost = transaction;
   }
 
   close(): void {
-    this.#real.close();
+    this.#database.give();
   }
-}
 
-function openMemory(): SqliteDriver {
-  return openSqlite(undefined, { readonly: false, create: true, blockMs: 0, copy: false });
+  #makeTables(schema: readonly string[]): void {
+    this.#schema = undefined;
+    this.#database.give();
+    this.#database = SimDatabase.take(schema.join(";"));
+    this.#database.begin(0);
+  }
 }
 
 class SimDriver implements SqliteDriver {
@@ -122,7 +140,7 @@ class SimDriver implements SqliteDriver {
   #open: "no" | "read" | "write" = "no";
   #statements: Transaction["statements"] = [];
 
-  constructor(disk: SimDisk, process: SimProcess, _options: DriverOptions) {
+  constructor(disk: SimDisk, process: SimProcess) {
     if (!process.alive) throw new Error("a dead process opens no file");
     this.#disk = disk;
     this.#process = process;
@@ -131,14 +149,15 @@ class SimDriver implements SqliteDriver {
   exec(sql: string): void {
     if (sql === "BEGIN IMMEDIATE") {
       if (this.#process.fault("sqlite begin", ["locked"])) throw sqliteError("SQLITE_BUSY");
-      this.#begin(sql, "write");
-    } else if (sql === "BEGIN") this.#begin(sql, "read");
+      this.#begin("write");
+    } else if (sql === "BEGIN") this.#begin("read");
     else if (sql === "COMMIT") this.#commit();
     else if (sql === "ROLLBACK") this.close();
     else {
       if (sql.startsWith("PRAGMA synchronous")) this.#durable = !sql.includes("NORMAL");
-      if (this.#open === "write") this.#statements.push([sql, undefined]);
-      this.#disk.real.exec(sql);
+      if (this.#open !== "write") return; // settings, which the database in memory has or lacks anyway
+      this.#statements.push([sql, undefined]);
+      this.#disk.exec(sql);
     }
   }
 
@@ -158,22 +177,26 @@ class SimDriver implements SqliteDriver {
   }
 
   close(): void {
-    if (this.#open !== "no") this.#disk.real.exec("ROLLBACK");
+    if (this.#open === "write") this.#disk.rollBack();
     this.#open = "no";
   }
 
-  #begin(sql: string, open: "read" | "write"): void {
+  #begin(open: "read" | "write"): void {
     if (!this.#process.alive) throw new Error("a dead process begins no transaction");
-    this.#disk.real.exec(sql);
+    // One that reads is over before anything else happens: it sees one state by itself.
+    if (open === "write") this.#disk.begin();
     this.#open = open;
     this.#statements = [];
   }
 
   #commit(): void {
     const { durable, statements } = { durable: this.#durable, statements: this.#statements };
-    if (this.#open === "read" || statements.length === 0) {
+    if (this.#open === "read") {
       this.#open = "no";
-      this.#disk.real.exec("COMMIT");
+      return;
+    }
+    if (statements.length === 0) {
+      this.close();
       return;
     }
     const process = this.#process;
@@ -190,8 +213,7 @@ class SimDriver implements SqliteDriver {
       throw sqliteError("SQLITE_IOERR_FSYNC");
     }
     this.#open = "no";
-    this.#disk.real.exec("COMMIT");
-    this.#disk.keep({ statements, durable });
+    this.#disk.commit(durable);
     if (fault === "fails after") throw sqliteError("SQLITE_IOERR_FSYNC");
     if (process.crashes("sqlite commit: answer")) throw new Error("killed after the commit");
   }

@@ -8,6 +8,8 @@ import type { Actor, Scheduler } from "./scheduler.js";
 export interface Odds {
   readonly faultOneIn: number;
   readonly crashOneIn: number;
+  /** Steps at which it may, `killed` for being killed; default everywhere. */
+  readonly faultsAt?: readonly string[];
 }
 
 export interface SimProcessOptions {
@@ -70,7 +72,7 @@ export class SimProcess implements Actor {
   fault<F extends string>(step: string, faults: readonly F[]): F | undefined {
     if (!this.alive) return undefined;
     const { coverage, odds } = this.#options;
-    const n = odds.faultOneIn === 0 ? 0 : faults.length;
+    const n = odds.faultOneIn === 0 || odds.faultsAt?.includes(step) === false ? 0 : faults.length;
     const fault = n === 0 ? undefined : faults[this.choices.rarely("fault", odds.faultOneIn, n) - 1];
     if (fault) this.faults++;
     coverage.hit(this.operation, step, fault ?? "none");
@@ -80,7 +82,8 @@ export class SimProcess implements Actor {
   /** Whether it is killed now. */
   crashes(step: string): boolean {
     const { coverage, odds, onCrash } = this.#options;
-    if (!this.alive || odds.crashOneIn === 0 || this.choices.rarely("fault", odds.crashOneIn, 1) === 0) return false;
+    if (!this.alive || odds.crashOneIn === 0 || odds.faultsAt?.includes("killed") === false) return false;
+    if (this.choices.rarely("fault", odds.crashOneIn, 1) === 0) return false;
     coverage.hit(this.operation, step, "killed");
     this.scheduler.note(`  ${this.name} is killed`);
     this.kill();

@@ -4,9 +4,20 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parquetReady } from "@eider/core";
-import { type Choices, enumerate, GivenChoices, generator, RandomChoices, shrink, trimmed } from "./choices.js";
+import {
+  type Bounds,
+  type Choices,
+  enumerate,
+  GivenChoices,
+  generator,
+  RandomChoices,
+  shrink,
+  trimmed,
+} from "./choices.js";
 import { Coverage } from "./coverage.js";
 import { judge } from "./oracle.js";
+import type { Scenario } from "./scenarios.js";
+import type { Odds } from "./sim-process.js";
 import { randomWorkload, type Workload } from "./workload.js";
 import { type Mode, World } from "./world.js";
 
@@ -27,6 +38,8 @@ export interface Report {
 
 /** Processes of a random schedule; those of a shared lake are on two hosts. */
 const PROCESSES = { local: 3, shared: 4 };
+/** Milliseconds that a commit whose fate is unknown is pursued. */
+const PATIENCE_MS = 1500;
 
 export class Simulation implements Disposable {
   readonly coverage = new Coverage();
@@ -71,16 +84,21 @@ export class Simulation implements Disposable {
     return (await this.#randomSchedule(new RandomChoices(seed), seed, true)).trace;
   }
 
-  /** Every schedule of a workload within bounds, until one fails. */
-  async exhaustive(workload: Workload, bounds: { switches: number; faults: number }): Promise<Report> {
+  /** Every schedule of a scenario within bounds, until one fails. */
+  async exhaustive(scenario: Scenario, bounds: Bounds): Promise<Report> {
     let failure: Failure | undefined;
-    const run = (choices: Choices, trace: boolean) => this.#schedule(choices, workload, { crashOneIn: 2, trace });
+    const run = (choices: Choices, trace: boolean) => this.#scenarioSchedule(scenario, choices, trace);
     const schedules = await enumerate(bounds, async (choices) => {
       const { problems, trail } = await run(choices, false);
       if (problems.length > 0) failure = await this.#explain(problems, trail, run);
       return failure === undefined;
     });
     return { schedules, coverage: this.coverage, failure };
+  }
+
+  /** What happens in the schedule of a scenario that takes these decisions, by default the plain ones. */
+  async traceOf(scenario: Scenario, trail: readonly number[] = []): Promise<readonly string[]> {
+    return (await this.#scenarioSchedule(scenario, new GivenChoices(trail), true)).trace;
   }
 
   [Symbol.dispose](): void {
@@ -102,40 +120,52 @@ export class Simulation implements Disposable {
       ]),
       made: of([true, true, true, false]),
       stalenessMs: of([0, 0, 300]),
+      patienceMs: of([PATIENCE_MS, PATIENCE_MS, 0]),
       trace,
     };
     return this.#schedule(choices, randomWorkload(choices, PROCESSES[this.#mode]), settings);
   }
 
-  async #schedule(choices: Choices, workload: Workload, settings: Settings): Promise<Outcome> {
-    const {
-      switchOneIn = 1,
-      faultOneIn = 2,
-      crashOneIn,
-      skewMs = [0, 0],
-      made = true,
-      stalenessMs = 0,
+  #scenarioSchedule(
+    { workload, faultsAt, patienceMs = PATIENCE_MS }: Scenario,
+    choices: Choices,
+    trace: boolean,
+  ): Promise<Outcome> {
+    const settings = {
+      switchOneIn: 1,
+      faultOneIn: 2,
+      crashOneIn: 2,
+      skewMs: [0, 0],
+      made: true,
+      stalenessMs: 0,
+      patienceMs,
       trace,
-    } = settings;
+    };
+    return this.#schedule(choices, workload, { ...settings, ...(faultsAt && { faultsAt }) });
+  }
+
+  async #schedule(choices: Choices, workload: Workload, settings: Settings): Promise<Outcome> {
+    const { faultOneIn, crashOneIn, faultsAt, ...others } = settings;
     using world = new World({
       choices,
       coverage: this.coverage,
-      odds: { faultOneIn, crashOneIn },
+      odds: { faultOneIn, crashOneIn, ...(faultsAt && { faultsAt }) },
       workload,
-      switchOneIn,
-      trace,
+      ...others,
       mode: this.#mode,
-      skewMs,
-      made,
-      stalenessMs,
       diskPaths: this.#diskPaths,
     });
     let problems: string[];
+    // Most errors of a schedule are planned; where they were made is asked for only when it is explained.
+    const { stackTraceLimit } = Error;
+    if (!settings.trace) Error.stackTraceLimit = 0;
     try {
       await world.run();
       problems = await judge(world);
     } catch (error) {
       problems = [`the schedule broke: ${error instanceof Error ? error.stack : String(error)}`];
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
     }
     return { problems, trail: [...choices.trail], trace: world.scheduler.trace ?? [] };
   }
@@ -157,13 +187,12 @@ export class Simulation implements Disposable {
 }
 
 /** How wild a schedule is. */
-interface Settings {
-  readonly switchOneIn?: number;
-  readonly faultOneIn?: number;
-  readonly crashOneIn: number;
-  readonly skewMs?: readonly number[];
-  readonly made?: boolean;
-  readonly stalenessMs?: number;
+interface Settings extends Odds {
+  readonly switchOneIn: number;
+  readonly skewMs: readonly number[];
+  readonly made: boolean;
+  readonly patienceMs: number;
+  readonly stalenessMs: number;
   readonly trace: boolean;
 }
 

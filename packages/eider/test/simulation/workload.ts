@@ -13,8 +13,11 @@ export type Work =
   | { readonly kind: "maintain" }
   | { readonly kind: "drop"; readonly table: string };
 
+/** `after`: so many steps of the process after the first of its group. Default 0. */
+export type Timed = Work & { readonly after?: number };
+
 /** What each process does: one group after the other, those of a group (three at most) at the same time. */
-export type Workload = readonly (readonly (readonly Work[])[])[];
+export type Workload = readonly (readonly (readonly Timed[])[])[];
 
 const TABLES = ["t", "t", "t", "u"];
 
@@ -24,13 +27,13 @@ export function randomWorkload(choices: Choices, processes: number): Workload {
     Array.from({ length: 1 + choices.pick("work", 3) }, () => {
       const first = randomWork(choices);
       // What goes on beside it is a query as often as not; several appends may meet in one commit.
-      const more = [
+      const more: Work[] = [
         () => [],
         () => [randomWork(choices)],
         () => [{ kind: "query" } as const],
         () => [randomAppend(choices), randomAppend(choices)],
-      ][choices.rarely("work", 2, 3)]!;
-      return [first, ...more()];
+      ][choices.rarely("work", 2, 3)]!();
+      return [first, ...more.map((work) => ({ ...work, after: choices.pick("work", 12) }))];
     }),
   );
 }

@@ -20,8 +20,6 @@ import { derivedFrom, rowsOf, type Work, type Workload } from "./workload.js";
 
 /** Simulated epoch. */
 const EPOCH = Date.UTC(2030, 0, 1);
-/** Milliseconds that a commit whose fate is unknown is pursued: short, so that its end is seen too. */
-const PATIENCE_MS = 1500;
 /** Tiny, so that a few entries meet all of them. */
 const LIMITS: CheckpointLimits = { isDue: ({ entries }) => entries >= 2, replayEntries: 3, stubBytes: 0 };
 /** Tries of one piece of work that fails and may be tried again. */
@@ -46,6 +44,8 @@ export interface WorldOptions {
   readonly skewMs: readonly number[];
   /** Whether the lake is there already: else the first processes race to make it. */
   readonly made: boolean;
+  /** Milliseconds that a commit whose fate is unknown is pursued: short, so that its end is seen too. */
+  readonly patienceMs: number;
 }
 
 interface Host {
@@ -140,14 +140,12 @@ export class World {
   }
 
   /** What one place of a host is asked for, by one process after the other: each goes on where the last was killed. */
-  async #actor(number: number, work: readonly (readonly Work[])[]): Promise<void> {
+  async #actor(number: number, work: Workload[number]): Promise<void> {
     const place: Place = { name: `p${number}`, host: this.hosts[number % this.hosts.length]!, running: undefined };
     for (const [index, group] of work.entries()) {
       await Promise.all(
         group.map(async (one, i) => {
-          // The others come at some moment of the first.
-          const later = i === 0 ? 0 : this.#options.choices.pick("work", 12);
-          for (let n = 0; n < later; n++) {
+          for (let n = 0; n < (one.after ?? 0); n++) {
             if (place.running?.process.alive)
               await Promise.race([place.running.process.stop("pause"), place.running.process.died]);
           }
@@ -295,7 +293,7 @@ export class World {
       catalog = await SharedCatalog.open({
         ...parts,
         limits: LIMITS,
-        patienceMs: PATIENCE_MS,
+        patienceMs: this.#options.patienceMs,
         stalenessMs: this.stalenessMs,
       });
     }

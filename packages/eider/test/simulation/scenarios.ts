@@ -1,0 +1,74 @@
+/** Workloads for bounded runs: each aims at what random ones rarely come to. */
+
+import type { Bounds } from "./choices.js";
+import type { Timed, Workload } from "./workload.js";
+import type { Mode } from "./world.js";
+
+export interface Scenario {
+  readonly workload: Workload;
+  /** What is run of it, and at least how many schedules that is: fewer would mean that it no longer stops where it did. */
+  readonly runs: readonly (Bounds & { readonly mode: Mode; readonly least: number; readonly long?: true })[];
+  /** Steps at which something may go wrong; default all of them. Whether a process is killed is `killed`. */
+  readonly faultsAt?: readonly string[];
+  /** Milliseconds that a commit whose fate is unknown is pursued. */
+  readonly patienceMs?: number;
+}
+
+const append = (batch: number, content = 0, table = "t"): Timed => ({ kind: "append", table, batch, content });
+const query: Timed = { kind: "query" };
+const maintain: Timed = { kind: "maintain" };
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  /** A bit of everything. */
+  "same batches": {
+    workload: [
+      [[append(0)], [append(1, 1)], [query]],
+      [[append(0)], [maintain], [append(1)]],
+    ],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 40 },
+      { mode: "local", switches: 0, faults: 1, least: 200 },
+      { mode: "local", switches: 2, faults: 0, least: 500 },
+      { mode: "local", switches: 1, faults: 1, least: 5000, long: true },
+      { mode: "shared", switches: 1, faults: 0, least: 40 },
+      { mode: "shared", switches: 0, faults: 1, least: 200 },
+      { mode: "shared", switches: 2, faults: 0, least: 500, long: true },
+      { mode: "shared", switches: 1, faults: 1, least: 5000, long: true },
+    ],
+  },
+  /** A writer sleeps with a staged file while others go on and clean up. */
+  "a slow writer": {
+    workload: [
+      [[append(0)], [append(1)]],
+      [[append(2)], [maintain], [query]],
+    ],
+    faultsAt: ["put data", "delete data", "killed"],
+    runs: [
+      { mode: "local", switches: 2, faults: 0, least: 300 },
+      { mode: "local", switches: 1, faults: 1, least: 1000, long: true },
+      { mode: "shared", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 1, faults: 1, least: 1000, long: true },
+    ],
+  },
+  /** A query begins while another one of its process is asking for what is new. */
+  "two queries of a process": {
+    workload: [[[query], [query, { ...query, after: 3 }]], [[append(0)]]],
+    runs: [
+      { mode: "shared", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
+    ],
+  },
+  /** A store that does not answer, and writers without patience. */
+  "out of patience": {
+    workload: [
+      [[append(0)], [append(1)]],
+      [[append(0)], [query]],
+    ],
+    faultsAt: ["put log"],
+    patienceMs: 0,
+    runs: [
+      { mode: "shared", switches: 0, faults: 1, least: 20 },
+      { mode: "shared", switches: 1, faults: 1, least: 300, long: true },
+    ],
+  },
+};
