@@ -21,14 +21,26 @@ export class Coverage {
     return this.#hits.get(`${operation}\t${step}\t${fault}`) ?? 0;
   }
 
-  /** A line per operation and step, with how often each fault was hit there. */
+  /** A line per step and fault, a column per operation. */
   report(): string {
-    const lines = new Map<string, string[]>();
-    for (const [key, count] of [...this.#hits].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const [operation = "", step = "", fault = ""] = key.split("\t");
-      const line = `${operation.padEnd(12)} ${step.padEnd(24)}`;
-      lines.set(line, [...(lines.get(line) ?? []), `${fault} ${count}`]);
+    const operations = [...new Set([...this.#hits.keys()].map((key) => key.split("\t")[0]!))].sort();
+    const rows = new Map<string, Map<string, number>>();
+    for (const [key, count] of this.#hits) {
+      const [operation = "", ...row] = key.split("\t");
+      const name = row.join(", ");
+      rows.set(name, (rows.get(name) ?? new Map<string, number>()).set(operation, count));
     }
-    return [...lines].map(([line, faults]) => `${line} ${faults.join(", ")}`).join("\n");
+    const line = (name: string, cells: readonly unknown[]): string =>
+      name.padEnd(40) + cells.map((cell) => String(cell ?? "-").padStart(9)).join("");
+    const lines = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
+    return [
+      line("step, fault", operations),
+      ...lines.map(([name, counts]) =>
+        line(
+          name,
+          operations.map((operation) => counts.get(operation)),
+        ),
+      ),
+    ].join("\n");
   }
 }
