@@ -6,6 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { SEED } from "../../../test/support/seed.js";
 import { Fleet, randomJobs } from "./simulation/fleet.js";
+import { missed } from "./simulation/reachable.js";
 import { formatFailure, Simulation } from "./simulation/simulate.js";
 
 /** Half of them of local lakes, half of shared ones. */
@@ -17,6 +18,7 @@ describe.each(["local", "shared"] as const)("%s", (mode) => {
     const { failure, coverage } = await fleet.run(randomJobs(mode, SEED, SCHEDULES, 100));
     console.log(`${mode} lakes: how often each fault was hit, by operation and step\n${coverage.report()}`);
     if (failure) expect.fail(`seed ${failure.seed}\n${formatFailure(failure)}`);
+    if (SCHEDULES >= 5000) expect(missed(mode, coverage), "never hit").toEqual([]);
   }, 36_000_000);
 
   it("a seed is one schedule, however often it runs", async () => {

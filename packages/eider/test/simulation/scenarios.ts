@@ -60,15 +60,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   /** A store that does not answer, and writers without patience. */
   "out of patience": {
-    workload: [
-      [[append(0)], [append(1)]],
-      [[append(0)], [query]],
-    ],
+    workload: [[[append(0)], [query]], [[append(0)]]],
     faultsAt: ["put log"],
     patienceMs: 0,
     runs: [
-      { mode: "shared", switches: 0, faults: 1, least: 20 },
-      { mode: "shared", switches: 1, faults: 1, least: 300, long: true },
+      { mode: "shared", switches: 1, faults: 1, least: 300 },
+      { mode: "shared", switches: 2, faults: 1, least: 3000, long: true },
     ],
   },
 };
