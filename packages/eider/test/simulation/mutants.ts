@@ -23,6 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...(["local", "shared"] as const).map(
     (mode): Mutant => ({
       mode,
+      scenario: "two consumers",
       name: `look at cursors before batches (${mode})`,
       faults: [
         {

@@ -16,6 +16,7 @@ export interface Scenario {
 
 const append = (batch: number, content = 0, table = "t"): Timed => ({ kind: "append", table, batch, content });
 const query: Timed = { kind: "query" };
+const consume: Timed = { kind: "consume" };
 const maintain: Timed = { kind: "maintain" };
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -54,6 +55,15 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "two queries of a process": {
     workload: [[[query], [query, { ...query, after: 3 }]], [[append(0)]]],
     runs: [
+      { mode: "shared", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
+    ],
+  },
+  /** Two processes take the same change for the next one. */
+  "two consumers": {
+    workload: [[[append(0)], [append(1)], [consume], [consume]], [[consume]]],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 20 },
       { mode: "shared", switches: 1, faults: 0, least: 20 },
       { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
     ],

@@ -96,11 +96,6 @@ export class Simulation implements Disposable {
     return { schedules, coverage: this.coverage, failure };
   }
 
-  /** What happens in the schedule of a scenario that takes these decisions, by default the plain ones. */
-  async traceOf(scenario: Scenario, trail: readonly number[] = []): Promise<readonly string[]> {
-    return (await this.#scenarioSchedule(scenario, new GivenChoices(trail), true)).trace;
-  }
-
   [Symbol.dispose](): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
