@@ -68,6 +68,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
     ],
   },
+  /** A consumer sleeps while another table takes the name, and another consumer its changes. */
+  "a table replaced": {
+    workload: [
+      [[append(0)], [append(1)], [consume], [consume]],
+      [[{ kind: "drop", table: "t" }], [append(2)], [consume]],
+    ],
+    runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
+  },
   /** A store that does not answer, and writers without patience. */
   "out of patience": {
     workload: [[[append(0)], [query]], [[append(0)]]],
