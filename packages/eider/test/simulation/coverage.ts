@@ -31,7 +31,7 @@ export class Coverage {
       rows.set(name, (rows.get(name) ?? new Map<string, number>()).set(operation, count));
     }
     const line = (name: string, cells: readonly unknown[]): string =>
-      name.padEnd(40) + cells.map((cell) => String(cell ?? "-").padStart(9)).join("");
+      name.padEnd(40) + cells.map((cell) => String(cell ?? "-").padStart(12)).join("");
     const lines = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
     return [
       line("step, fault", operations),
