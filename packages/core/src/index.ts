@@ -38,6 +38,7 @@ export type {
 export { SchemaMisfit } from "./parser.js";
 export { type PartitionRows, partitionKey, routePartitions } from "./partition.js";
 export { partitionPath, partitionValueText, pathName, pathText, tableFolder } from "./partition-path.js";
+export { plainRow } from "./plain-row.js";
 export { createProtobufParser, type ProtobufParserOptions } from "./protobuf-parser.js";
 export {
   type ProtobufField,

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
-import { batchBytes, type RecordBatch } from "@eider/core";
+import { batchBytes, plainRow, type RecordBatch } from "@eider/core";
 
 /** Bytes read back from the file at a time. */
 const READ_BYTES = 1024 * 1024;
@@ -46,17 +46,19 @@ const byteCodec: Codec<Uint8Array> = {
   },
 };
 
-/**
- * Chunks of rows, or columns, as length-prefixed structured clones: dates, big integers, bytes, NaN and −0 come back as
- * they were.
- */
-function cloneCodec<T>(memoryLimit: number, weight: (piece: T) => number): Codec<T> {
+/** Pieces as length-prefixed structured clones: dates, big integers, bytes, NaN and −0 come back as they were. */
+function cloneCodec<T>(
+  memoryLimit: number,
+  weight: (piece: T) => number,
+  toClone: (piece: T) => unknown,
+  fromClone: (clone: unknown) => T,
+): Codec<T> {
   return {
     memoryLimit,
     weight,
     own: (piece) => piece,
     encode(piece) {
-      const body = serialize(piece);
+      const body = serialize(toClone(piece));
       const framed = Buffer.allocUnsafe(4 + body.length);
       framed.writeUInt32LE(body.length, 0);
       body.copy(framed, 4);
@@ -65,15 +67,45 @@ function cloneCodec<T>(memoryLimit: number, weight: (piece: T) => number): Codec
     async *decode(file, length) {
       for (let at = 0; at < length; ) {
         const size = Buffer.from(await readFully(file, at, 4)).readUInt32LE(0);
-        yield deserialize(await readFully(file, at + 4, size)) as T;
+        yield fromClone(deserialize(await readFully(file, at + 4, size)));
         at += 4 + size;
       }
     },
   };
 }
 
-const rowCodec = cloneCodec<readonly unknown[]>(20_000, (piece) => piece.length);
-const batchCodec = cloneCodec<RecordBatch>(16 * 1024 * 1024, batchBytes);
+/** A chunk of rows in the file, and which of its rows stayed in memory: places in the chunk, and in what was kept. */
+interface ChunkClone {
+  readonly rows: unknown[];
+  readonly kept: readonly (readonly [place: number, index: number])[];
+}
+
+/** For one spool: rows that cannot be cloned stay with it. They are rejects, of which an append takes a limited number. */
+function rowCodec(): Codec<readonly unknown[]> {
+  const unclonable: unknown[] = [];
+  const toClone = (chunk: readonly unknown[]): ChunkClone => {
+    const kept: [number, number][] = [];
+    const rows = chunk.map((row, place) => {
+      const plain = plainRow(row);
+      if (plain === undefined) kept.push([place, unclonable.push(row) - 1]);
+      return plain;
+    });
+    return { rows, kept };
+  };
+  const fromClone = (clone: unknown): readonly unknown[] => {
+    const { rows, kept } = clone as ChunkClone;
+    for (const [place, index] of kept) rows[place] = unclonable[index];
+    return rows;
+  };
+  return cloneCodec(20_000, (chunk) => chunk.length, toClone, fromClone);
+}
+
+const batchCodec = cloneCodec(
+  16 * 1024 * 1024,
+  batchBytes,
+  (batch) => batch,
+  (clone) => clone as RecordBatch,
+);
 
 /** Reads `length` bytes at a position, however many reads that takes. */
 async function readFully(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
@@ -93,7 +125,7 @@ export function spoolBytes(source: AsyncIterable<Uint8Array>, folder: string): R
 
 /** Keeps a stream of row chunks so that it can be read again. Rows kept in memory are the caller's own objects. */
 export function spoolRows(source: AsyncIterable<readonly unknown[]>, folder: string): Replayable<readonly unknown[]> {
-  return new Spool(source, rowCodec, folder);
+  return new Spool(source, rowCodec(), folder);
 }
 
 /** Keeps a stream of batches so that it can be read again. Batches kept in memory share the caller's buffers. */
