@@ -65,8 +65,10 @@ describe("two hosts", () => {
     );
     for (const host of hosts) {
       expect(await host.sql("SELECT count(*) AS n, count(DISTINCT (h, i)) AS d FROM t")).toEqual([{ n: 60n, d: 60n }]);
-      const numbers = (await host.snapshots()).map(({ snapshot }) => snapshot);
-      expect(numbers).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+      const snapshots = await host.snapshots();
+      expect(snapshots.map(({ snapshot }) => snapshot)).toEqual(snapshots.map((_, i) => i + 1));
+      const appends = snapshots.flatMap(({ operations }) => operations.filter(({ op }) => op === "append"));
+      expect(new Set(appends.map(({ batchId }) => batchId)).size).toBe(60);
     }
     await Promise.all(hosts.map((host) => host.close()));
   });
@@ -164,6 +166,34 @@ it("a lone append is two puts, its file and its entry, and asks for nothing", as
   for (const call of ["get", "head", "list", "delete"] as const) {
     expect(after[call].requests - before[call].requests, call).toBe(0);
   }
+});
+
+it("appends at the same time share the put of their entry; each keeps its receipt and its meta", async () => {
+  const counting = new CountingStore(new View(new MemoryStore()));
+  await using lake = await openHost(counting);
+  const table = lake.table("t");
+  await table.append([{ i: 0 }], { batchId: "first" });
+  const before = counting.counts.put.requests;
+  const results = await Promise.all(
+    Array.from({ length: 32 }, (_, i) => table.append([{ i }], { batchId: `b-${i}`, meta: { tag: `${i}` } })),
+  );
+  const entries = new Set(results.map(({ receipt }) => receipt.snapshot)).size;
+  expect(entries).toBeLessThan(8);
+  expect(counting.counts.put.requests - before).toBe(32 + entries);
+  const tags = new Map<string | undefined, string | undefined>();
+  for (const { operations, meta } of await lake.snapshots({ after: 1 })) {
+    for (const operation of operations) tags.set(operation.batchId, (operation.meta ?? meta).tag);
+  }
+  for (const [i, { status, receipt }] of results.entries()) {
+    expect(status).toBe("committed");
+    expect(await table.receipt(`b-${i}`)).toEqual(receipt);
+    expect(tags.get(`b-${i}`)).toBe(`${i}`);
+  }
+  expect(await lake.sql("SELECT count(*) AS n, sum(i) AS s FROM t")).toEqual([{ n: 33n, s: 496n }]);
+  // A host that only has the log finds the same.
+  await using other = await openHost(counting);
+  expect(await other.table("t").batches()).toEqual(await table.batches());
+  expect(await other.snapshots()).toEqual(await lake.snapshots());
 });
 
 describe("opening", () => {

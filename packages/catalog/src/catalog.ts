@@ -111,8 +111,11 @@ export interface SnapshotInfo {
     readonly to?: number;
     /** Of a cursor or a tag. */
     readonly name?: string;
+    /** Of the append, where several share a snapshot of a shared lake. */
+    readonly meta?: Meta;
   }[];
-  readonly meta: Readonly<Record<string, string>>;
+  /** Empty where the operations have their own. */
+  readonly meta: Meta;
 }
 
 /** A batch as part `first` to `last` of what a source delivers: see {@link SourceMark}. */

@@ -20,7 +20,7 @@ import {
   type Reject,
   type Schema,
 } from "@eider/core";
-import type { DataFile, FieldBounds, HotRows, Operation, SourceRange } from "./catalog.js";
+import type { DataFile, FieldBounds, HotRows, Meta, Operation, SourceRange } from "./catalog.js";
 import { JsonReader } from "./json-reader.js";
 import { isSequence } from "./names.js";
 import { readPosition } from "./position.js";
@@ -49,8 +49,29 @@ export interface Entry {
   readonly time: number;
   /** In force after this entry. */
   readonly floor: number;
-  readonly meta: Readonly<Record<string, string>>;
+  /** Empty where members have their own. */
+  readonly meta: Meta;
   readonly operations: readonly Operation[];
+  /** Only of several appends that share the entry: whose operations are whose, in their order. */
+  readonly members?: readonly Member[];
+}
+
+/** One of several appends in an entry. */
+export interface Member {
+  /** How many of the entry's operations are its own; they follow those of the members before. */
+  readonly operations: number;
+  readonly meta: Meta;
+}
+
+/** What was committed together as one append or transaction each: a part of the entry, or all of it. */
+export function draftsOf({ operations, meta, members }: Entry): { operations: readonly Operation[]; meta: Meta }[] {
+  if (!members) return [{ operations, meta }];
+  let end = 0;
+  return members.map((member) => {
+    const first = end;
+    end += member.operations;
+    return { operations: operations.slice(first, end), meta: member.meta };
+  });
 }
 
 /** How many bytes follow the header. */
@@ -115,6 +136,7 @@ export function decodeEntry(bytes: Uint8Array): Entry {
     .list()
     .map((json) => readOperation(json, blobs));
   if (blobs.length > 0) fail("a blob belongs to nothing");
+  const members = header.optional("members");
   return {
     lake: header.get("lake").text(),
     n: header.get("n").count(1),
@@ -124,9 +146,26 @@ export function decodeEntry(bytes: Uint8Array): Entry {
     host: header.get("host").text(),
     time: header.get("time").count(),
     floor: header.get("floor").count(),
-    meta: Object.fromEntries([...header.get("meta").entries()].map(([key, value]) => [key, value.text()])),
+    meta: readMeta(header.get("meta")),
     operations,
+    ...(members && { members: readMembers(members, operations) }),
   };
+}
+
+function readMeta(json: JsonReader): Meta {
+  return Object.fromEntries(json.entries().map(([key, value]) => [key, value.text()]));
+}
+
+/** Only appends share an entry: what they do to the state before them is little, see `GroupState`. */
+function readMembers(json: JsonReader, operations: readonly Operation[]): Member[] {
+  const members = json.list().map((member) => ({
+    operations: member.get("operations").count(1),
+    meta: readMeta(member.get("meta")),
+  }));
+  const total = members.reduce((sum, member) => sum + member.operations, 0);
+  if (members.length < 2 || total !== operations.length) json.fail("does not share out the operations");
+  if (operations.some(({ op }) => op !== "append")) json.fail("has others than appends");
+  return members;
 }
 
 function readBlobs(list: readonly JsonReader[], bytes: Uint8Array, fail: (reason: string) => never): Uint8Array[] {

@@ -14,6 +14,8 @@ export interface GroupOptions<M, R> {
   readonly turn: () => Promise<void>;
   /** Most members of one group. */
   readonly limit: number;
+  /** Whether a member may be in a group with others. Default: all may. */
+  readonly joins?: (member: M) => boolean;
   /** Tells the outcome of each member; if it throws, that is the outcome of all. */
   readonly commit: (members: readonly M[]) => Promise<readonly Outcome<R>[]>;
 }
@@ -47,14 +49,21 @@ export class GroupQueue<M, R> {
   }
 
   async #run(): Promise<void> {
-    const { turn, limit } = this.#options;
     while (this.#waiting.length > 0) {
-      await turn();
-      const group = this.#waiting.splice(0, limit);
+      await this.#options.turn();
+      const group = this.#waiting.splice(0, this.#size());
       const again = await this.#commit(group);
       this.#waiting.unshift(...again);
     }
     this.#running = undefined;
+  }
+
+  /** How many of those who wait are the next group. */
+  #size(): number {
+    const { limit, joins } = this.#options;
+    if (!joins) return limit;
+    const alone = this.#waiting.findIndex(({ member }) => !joins(member));
+    return alone < 0 ? limit : Math.min(limit, Math.max(alone, 1));
   }
 
   /** Answers the members of a group; those who have to be asked again come back. */

@@ -1,5 +1,6 @@
 export type * from "./catalog.js";
 export { applyCheckpointFile, copyCatalog, renameCatalog, type SharedCopy, shareCopy } from "./checkpoint.js";
+export { checkDraft } from "./draft.js";
 export { decodeEntry } from "./entry.js";
 export {
   ANY_FILE,
@@ -11,6 +12,7 @@ export {
   predicateKey,
   saysNothing,
 } from "./file-predicate.js";
+export { GroupQueue, type Outcome } from "./group-queue.js";
 export {
   checkBatchId,
   checkLabel,
@@ -22,6 +24,7 @@ export {
 } from "./names.js";
 export { parsePosition, START } from "./position.js";
 export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
+export { sharesEntry } from "./sqlite-commit.js";
 export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 export { encodeStub, entryFacts, isStub, stubOf } from "./stub.js";
 export { realTimer, type Timer } from "./timer.js";

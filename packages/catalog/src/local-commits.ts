@@ -103,16 +103,16 @@ export class LocalCommits {
   #write(driver: SqliteDriver, state: SqliteState, { draft, id }: Member, again: boolean): Outcome<CommitResult> {
     const settled = again ? findEntry(driver, id) : undefined;
     if (settled !== undefined) {
-      return { answer: { status: "committed", snapshot: settled, receipts: receiptsOf(driver, draft) } };
+      return { answer: { status: "committed", snapshot: settled, receipts: receiptsOf(state, draft) } };
     }
-    const refused = refusal(driver, state, draft);
+    const refused = refusal(state, draft);
     if (refused) return refused;
     if (draft.intent !== undefined && driver.run("DELETE FROM intents WHERE id = ?", draft.intent) === 0) {
       const message = "the staging intent was ended: stage the files again";
       return { answer: { status: "stale", reason: "intent", message } };
     }
-    const entry = nextEntry(state, draft, this.#options.author(id));
-    const receipts = receiptsTo(state, entry);
+    const entry = nextEntry(state, [draft], this.#options.author(id));
+    const receipts = receiptsTo(state, draft, entry);
     writeEntry(driver, state, entry);
     return { answer: { status: "committed", snapshot: entry.n, receipts } };
   }

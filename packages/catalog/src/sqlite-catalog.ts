@@ -27,7 +27,7 @@ import { checkDraft } from "./draft.js";
 import { decodeEntry, type Entry, encodeEntry } from "./entry.js";
 import { COMMIT_TRIES, LocalCommits } from "./local-commits.js";
 import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "./sqlite-changes.js";
-import { assertFollows, nextEntry, receiptsTo, refusal, writeEntry } from "./sqlite-commit.js";
+import { assertFollows, type GroupPlan, planGroup, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
@@ -67,14 +67,9 @@ export interface SqliteCatalogOptions {
   readonly driver?: OpenDriver;
 }
 
-/** An entry that a draft may become, if nobody else takes its number. */
-export interface Proposal {
-  readonly status: "entry";
-  readonly n: number;
-  readonly id: string;
-  readonly bytes: Uint8Array;
-  /** What its appends will get. */
-  readonly receipts: readonly Receipt[];
+/** An entry that drafts may become, if nobody else takes its number. */
+export interface Proposal extends Omit<GroupPlan, "entry"> {
+  readonly entry: { readonly n: number; readonly id: string; readonly bytes: Uint8Array } | undefined;
 }
 
 const DEFAULT_LIMIT = 1000;
@@ -307,22 +302,18 @@ export class SqliteCatalog implements Catalog {
   async tidy(): Promise<void> {}
 
   /**
-   * Of an index: the entry that a draft may become after the entries that are known here, or why it may not. Nothing is
-   * written.
+   * Of an index: the entry that drafts may become together after the entries that are known here, and what becomes of
+   * each. Nothing is written.
+   * @param drafts several only if each of them {@link sharesEntry}
    * @param now milliseconds since the epoch
-   * @throws BatchConflictError, InvalidInputError as `commit` does
    */
-  async propose(draft: Draft, now: number): Promise<Proposal | Exclude<CommitResult, { status: "committed" }>> {
-    checkDraft(draft);
+  async propose(drafts: readonly Draft[], now: number): Promise<Proposal> {
     const id = this.#newId();
     return this.#connection.read((driver) => {
       const state = new SqliteState(driver);
       state.checkMode(this.lakeId, "shared");
-      const refused = refusal(driver, state, draft);
-      if (refused && "failure" in refused) throw refused.failure;
-      if (refused) return refused.answer;
-      const entry = nextEntry(state, draft, this.#author(id, Math.trunc(now)));
-      return { status: "entry", n: entry.n, id, bytes: encodeEntry(entry), receipts: receiptsTo(state, entry) };
+      const { entry, ...plan } = planGroup(state, drafts, this.#author(id, Math.trunc(now)));
+      return { ...plan, entry: entry && { n: entry.n, id, bytes: encodeEntry(entry) } };
     });
   }
 

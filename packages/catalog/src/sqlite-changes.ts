@@ -48,12 +48,12 @@ interface EntryRow {
 
 function changesOf({ n, time, summary }: EntryRow, tableId: string, table: string): TableChange[] {
   const json = readJson(summary);
-  const meta = readMeta(json);
   const own = json
     .get("operations")
     .list()
     .filter((operation) => isChange(operation, tableId));
   return own.map((operation, i) => {
+    const meta = readMeta(operation.optional("meta") ?? json.get("meta"));
     // Behind the last change of a snapshot lies the next snapshot.
     const position = formatPosition({ snapshot: n, ...(i + 1 < own.length && { changes: i + 1 }) });
     if (operation.get("op").text() === "rollback") {
@@ -76,13 +76,8 @@ function isChange(operation: JsonReader, tableId: string): boolean {
   return (op === "append" || op === "rollback") && operation.get("table").text() === tableId;
 }
 
-export function readMeta(summary: JsonReader): Meta {
-  return Object.fromEntries(
-    summary
-      .get("meta")
-      .entries()
-      .map(([key, value]) => [key, value.text()]),
-  );
+export function readMeta(json: JsonReader): Meta {
+  return Object.fromEntries(json.entries().map(([key, value]) => [key, value.text()]));
 }
 
 /** Whether all that lies behind a snapshot is still there; with `complete` the snapshot itself is not needed. */

@@ -3,12 +3,14 @@
 import { BatchConflictError, CorruptionError, InvalidInputError } from "@eider/core";
 import { apply, floorAfter } from "./apply.js";
 import type { CommitResult, Draft, Receipt } from "./catalog.js";
-import { check } from "./check.js";
-import type { Entry } from "./entry.js";
+import { type CatalogState, check } from "./check.js";
+import { draftsOf, type Entry } from "./entry.js";
+import type { Outcome } from "./group-queue.js";
+import { GroupState } from "./group-state.js";
 import { quote } from "./names.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { corrupt } from "./sqlite-json.js";
-import { findMark, findReceipt } from "./sqlite-receipts.js";
+import { toReceipt } from "./sqlite-receipts.js";
 import type { SqliteState } from "./sqlite-state.js";
 
 /** Who commits, and when. */
@@ -26,11 +28,11 @@ export type Refusal =
   | { readonly failure: BatchConflictError | InvalidInputError };
 
 /** Why a draft is not to become the next entry; undefined if it may. */
-export function refusal(driver: SqliteDriver, state: SqliteState, draft: Draft): Refusal | undefined {
+export function refusal(state: CatalogState, draft: Draft): Refusal | undefined {
   const verdict = check(state, draft);
   switch (verdict.status) {
     case "duplicate":
-      return { answer: { status: "duplicate", receipts: receiptsOf(driver, draft) } };
+      return { answer: { status: "duplicate", receipts: receiptsOf(state, draft) } };
     case "conflict":
       return { failure: new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch }) };
     case "invalid":
@@ -42,18 +44,56 @@ export function refusal(driver: SqliteDriver, state: SqliteState, draft: Draft):
   }
 }
 
-/** The entry that a draft becomes on this state. */
-export function nextEntry(state: SqliteState, draft: Draft, { now, ...author }: Author): Entry {
+/** The entry that drafts become on this state: several only if each of them {@link sharesEntry}. */
+export function nextEntry(state: CatalogState, drafts: readonly Draft[], { now, ...author }: Author): Entry {
   const head = state.head();
+  const operations = drafts.flatMap((draft) => draft.operations);
+  const several = drafts.length > 1;
   return {
     ...author,
     n: head.n + 1,
     prev: head.id,
     time: Math.max(head.time, now),
-    floor: floorAfter(head.floor, draft.operations),
-    meta: draft.meta ?? {},
-    operations: draft.operations,
+    floor: floorAfter(head.floor, operations),
+    meta: (several ? undefined : drafts[0]?.meta) ?? {},
+    operations,
+    ...(several && {
+      members: drafts.map((draft) => ({ operations: draft.operations.length, meta: draft.meta ?? {} })),
+    }),
   };
+}
+
+/** Whether a draft may be in an entry with others: if all that it does is to append. */
+export function sharesEntry({ operations, expectSnapshot }: Draft): boolean {
+  return expectSnapshot === undefined && operations.every(({ op }) => op === "append");
+}
+
+/** An entry that some of the drafts may become, and what becomes of each of them if it is committed. */
+export interface GroupPlan {
+  readonly entry: Entry | undefined;
+  readonly outcomes: readonly Outcome<CommitResult>[];
+  /** So many of them stand whatever becomes of the entry: those of the drafts before its first member. */
+  readonly firm: number;
+}
+
+/** Checks drafts in their order, each with those before it that may be committed. One that may not leaves the group. */
+export function planGroup(state: CatalogState, drafts: readonly Draft[], author: Author): GroupPlan {
+  const { n, time } = nextEntry(state, [], author);
+  const group = new GroupState(state);
+  const members: Draft[] = [];
+  let firm = 0;
+  const outcomes = drafts.map((draft): Outcome<CommitResult> => {
+    const refused = refusal(group, draft);
+    if (refused) {
+      if (members.length === 0) firm++;
+      return refused;
+    }
+    const receipts = receiptsTo(state, draft, { n, time });
+    members.push(draft);
+    if (drafts.length > 1) group.add(draft.operations, time);
+    return { answer: { status: "committed", snapshot: n, receipts } };
+  });
+  return { entry: members.length === 0 ? undefined : nextEntry(state, members, author), outcomes, firm };
 }
 
 /** Writes what an entry changes; the entry must be valid on the state. */
@@ -79,37 +119,44 @@ export function assertFollows(state: SqliteState, entry: Entry, lake: string): v
   if (entry.prev !== head.id) fail("follows another entry than the one before it");
   if (entry.time < head.time) fail("is older than the one before it");
   if (entry.floor !== floorAfter(head.floor, entry.operations)) fail("has a floor that nothing in it explains");
-  const verdict = check(state, entry);
-  if (verdict.status !== "apply") {
-    fail(`is not valid there (${verdict.status === "duplicate" ? "its batches are known" : verdict.message})`);
+  const group = entry.members && new GroupState(state);
+  for (const draft of draftsOf(entry)) {
+    const verdict = check(group ?? state, draft);
+    if (verdict.status !== "apply") {
+      fail(`is not valid there (${verdict.status === "duplicate" ? "its batches are known" : verdict.message})`);
+    }
+    group?.add(draft.operations, entry.time);
   }
 }
 
-/** Of the draft's appends, in their order, once they are committed; for an earlier part of a source, that of its last. */
-export function receiptsOf(driver: SqliteDriver, draft: Pick<Draft, "operations">): Receipt[] {
-  return appendsOf(draft).map(
-    ({ table, batch, range }) =>
-      findReceipt(driver, table, batch) ??
-      (range && findMark(driver, table, range.source)?.receipt) ??
-      corrupt(`the batch ${quote(batch)} has no receipt`),
-  );
+/** Of the draft's appends, in their order, all of them known; for an earlier part of a source, that of its last. */
+export function receiptsOf(state: CatalogState, draft: Pick<Draft, "operations">): Receipt[] {
+  return appendsOf(draft).map(({ table, batch, range }) => {
+    const name = state.table(table)?.name ?? corrupt(`there is no table ${table}`);
+    const record = state.batch(table, batch);
+    if (record) return toReceipt(name, batch, record);
+    const last = range && state.mark(table, range.source)?.batch;
+    const known = last !== undefined ? state.batch(table, last) : undefined;
+    if (last === undefined || !known) return corrupt(`the batch ${quote(batch)} has no receipt`);
+    return toReceipt(name, last, known);
+  });
 }
 
-/** The receipts that an entry will have made, before it is applied. */
-export function receiptsTo(state: SqliteState, entry: Entry): Receipt[] {
+/** The receipts that a draft will have made with an entry, before that is applied. */
+export function receiptsTo(
+  state: CatalogState,
+  { operations }: Pick<Draft, "operations">,
+  { n, time }: Pick<Entry, "n" | "time">,
+): Receipt[] {
   const created = new Map(
-    entry.operations.flatMap((operation) =>
+    operations.flatMap((operation) =>
       operation.op === "schema" && operation.create ? [[operation.table, operation.create.name] as const] : [],
     ),
   );
-  return appendsOf(entry).map(({ table, batch, rows, hash }) => ({
-    table: created.get(table) ?? state.table(table)?.name ?? corrupt(`there is no table ${table}`),
-    batchId: batch,
-    snapshot: entry.n,
-    rows,
-    contentHash: hash,
-    committedAt: new Date(entry.time).toISOString(),
-  }));
+  return appendsOf({ operations }).map(({ table, batch, rows, hash }) => {
+    const name = created.get(table) ?? state.table(table)?.name ?? corrupt(`there is no table ${table}`);
+    return toReceipt(name, batch, { hash, rows, snapshot: n, time });
+  });
 }
 
 function appendsOf({ operations }: Pick<Draft, "operations">) {

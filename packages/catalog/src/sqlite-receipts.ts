@@ -48,7 +48,7 @@ export function listReceipts(driver: SqliteDriver, tableId: string, last: number
     .map((row) => toReceipt(table.name, row.batch, row));
 }
 
-function toReceipt(table: string, batchId: string, record: BatchRecord): Receipt {
+export function toReceipt(table: string, batchId: string, record: BatchRecord): Receipt {
   return {
     table,
     batchId,

@@ -63,6 +63,7 @@ export function listSnapshots(driver: SqliteDriver, after: number, limit: number
             const batchId = operation.optional("batchId")?.text();
             const rows = operation.optional("rows")?.count();
             const to = operation.optional("to")?.count();
+            const meta = operation.optional("meta");
             const called = operation.optional("name")?.text();
             return {
               op: operation.get("op").text(),
@@ -71,9 +72,10 @@ export function listSnapshots(driver: SqliteDriver, after: number, limit: number
               ...(rows !== undefined && { rows }),
               ...(to !== undefined && { to }),
               ...(called !== undefined && { name: called }),
+              ...(meta && { meta: readMeta(meta) }),
             };
           }),
-        meta: readMeta(json),
+        meta: readMeta(json.get("meta")),
       };
     });
 }

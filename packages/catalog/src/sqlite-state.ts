@@ -20,6 +20,7 @@ import { rollBackFiles } from "./sqlite-files.js";
 import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { LIVE } from "./sqlite-schema.js";
+import { summarize } from "./summary.js";
 
 const TOTALS = "rows, files, bytes, hot_batches AS hotBatches, hot_bytes AS hotBytes, hot_since AS hotSince";
 
@@ -423,30 +424,4 @@ export class SqliteState implements CatalogState {
 /** Whether all values of the column are known to lie between bounds, or there are none. */
 function hasBounds({ min, max, valueCount, nullCount }: ColumnStatistics): boolean {
   return (min !== undefined && max !== undefined) || nullCount === valueCount;
-}
-
-/** What a listing of snapshots shows, so that it need not read every entry's files and statistics. */
-function summarize(entry: Entry): string {
-  const operations = entry.operations.map((operation) => {
-    switch (operation.op) {
-      case "append":
-        return {
-          op: operation.op,
-          table: operation.table,
-          batchId: operation.batch,
-          rows: operation.rows,
-          hash: operation.hash,
-        };
-      case "rollback":
-        return { op: operation.op, table: operation.table, to: operation.to };
-      case "cursor":
-      case "tag":
-        return { op: operation.op, name: operation.name };
-      case "floor":
-        return { op: operation.op };
-      default:
-        return { op: operation.op, table: operation.table };
-    }
-  });
-  return JSON.stringify({ operations, meta: entry.meta });
 }

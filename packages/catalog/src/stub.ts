@@ -13,7 +13,7 @@ const FORMAT = 1;
 const MARK = Buffer.from('{"stub":');
 
 /** What an entry and its stub have in common. */
-export type EntryFacts = Omit<Entry, "meta" | "operations">;
+export type EntryFacts = Omit<Entry, "meta" | "operations" | "members">;
 
 export interface Stub extends EntryFacts {
   readonly receipts: readonly StubReceipt[];
@@ -27,7 +27,7 @@ export interface StubReceipt {
   readonly rows: number;
 }
 
-export function stubOf({ meta: _meta, operations, ...facts }: Entry): Stub {
+export function stubOf({ meta: _meta, members: _members, operations, ...facts }: Entry): Stub {
   const receipts = operations
     .filter((operation) => operation.op === "append")
     .map(({ table, batch, hash, rows }): StubReceipt => ({ table, batch, hash, rows }));

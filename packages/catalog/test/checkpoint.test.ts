@@ -14,10 +14,10 @@ async function makeLog(drafts: readonly Draft[]): Promise<Uint8Array[]> {
   await using index = await openIndex(":memory:");
   const log: Uint8Array[] = [];
   for (const one of drafts) {
-    const proposal = await index.propose(one, 1_000_000 + log.length);
-    if (proposal.status !== "entry") throw new Error(proposal.status);
-    log.push(proposal.bytes);
-    await index.applyEntry(proposal.bytes);
+    const { entry, outcomes } = await index.propose([one], 1_000_000 + log.length);
+    if (!entry) throw new Error(JSON.stringify(outcomes));
+    log.push(entry.bytes);
+    await index.applyEntry(entry.bytes);
   }
   return log;
 }

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { BatchConflictError, InvalidInputError } from "@eider/core";
 import { describe, expect, it } from "vitest";
 import type { Draft } from "../src/catalog.js";
+import { decodeEntry } from "../src/entry.js";
+import { GroupQueue } from "../src/group-queue.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
+import { sharesEntry } from "../src/sqlite-commit.js";
 import { type OpenDriver, openSqlite } from "../src/sqlite-driver.js";
 import { append, create, draft, tempFolder } from "./fixtures.js";
 
@@ -161,5 +164,162 @@ describe("commits that come at the same time", () => {
     const commits = ["a", "b"].map((batch) => catalog.commit(tagged(batch)));
     await catalog[Symbol.asyncDispose]();
     expect((await Promise.all(commits)).map(({ status }) => status)).toEqual(["committed", "committed"]);
+  });
+});
+
+describe("an entry that appends share", () => {
+  /** An index with a table. */
+  async function openIndex() {
+    const index = await SqliteCatalog.open({ path: ":memory:", kind: "shared", lakeId: "lake" });
+    const { entry } = await index.propose([draft(create("t1", "events"))], 1000);
+    await index.applyEntry(entry!.bytes);
+    return index;
+  }
+
+  it("has those that may be committed; the others have their own answers", async () => {
+    await using index = await openIndex();
+    const old = await index.propose([draft(append("t1", "old", ["k-old"]))], 2000);
+    await index.applyEntry(old.entry!.bytes);
+    const drafts = [
+      draft(append("t1", "old", ["k0"], { hash: "rows:other" })), // a conflict, whatever becomes of the entry
+      draft(append("t1", "old", ["k1"])), // a duplicate, likewise
+      tagged("a"),
+      tagged("a"), // a duplicate of what is not committed yet
+      draft(append("t1", "x", ["k-a"])), // takes its file
+      draft(append("t1", "p-1", ["k2"], { range: { source: "p", first: "1", last: "1" } })),
+      draft(append("t1", "p-2", ["k3"], { range: { source: "p", first: "2", last: "2" } })),
+      draft(append("t1", "p-4", ["k4"], { range: { source: "p", first: "4", last: "4" } })), // 3 is missing
+      { ...tagged("b"), intent: "" },
+    ];
+    const { entry, outcomes, firm } = await index.propose(drafts, 3000);
+    const committed = { answer: { status: "committed", snapshot: 3 } };
+    expect(firm).toBe(2);
+    expect(outcomes).toMatchObject([
+      { failure: { code: "batch_conflict" } },
+      { answer: { status: "duplicate", receipts: [{ snapshot: 2 }] } },
+      { answer: { status: "committed", receipts: [{ table: "events", batchId: "a", snapshot: 3, rows: 1 }] } },
+      { answer: { status: "duplicate", receipts: [{ batchId: "a", snapshot: 3 }] } },
+      { failure: { code: "bad_file" } },
+      committed,
+      committed,
+      { answer: { status: "stale", reason: "sequence" } },
+      committed,
+    ]);
+    expect(decodeEntry(entry!.bytes)).toMatchObject({
+      n: 3,
+      meta: {},
+      members: [
+        { operations: 1, meta: { tag: "a" } },
+        { operations: 1, meta: {} },
+        { operations: 1, meta: {} },
+        { operations: 1, meta: { tag: "b" } },
+      ],
+    });
+    await index.applyEntry(entry!.bytes);
+    expect(await index.tables()).toMatchObject([{ rows: 5, files: 5 }]);
+    for (const outcome of outcomes) {
+      if (outcome === "again" || !("answer" in outcome) || outcome.answer.status === "stale") continue;
+      const [receipt] = outcome.answer.receipts;
+      // Part 1 of p gave its place to part 2.
+      const kept = receipt!.batchId === "p-1" ? undefined : receipt;
+      expect(await index.receipt("t1", receipt!.batchId)).toEqual(kept);
+    }
+    const operations = (await index.snapshots({ after: 2 })).flatMap((snapshot) => snapshot.operations);
+    expect(operations.map(({ batchId, meta }) => [batchId, meta?.tag])).toEqual([
+      ["a", "a"],
+      ["p-1", undefined],
+      ["p-2", undefined],
+      ["b", "b"],
+    ]);
+    expect((await index.changes("t1", "2")).map(({ meta }) => meta)).toEqual([{ tag: "a" }, {}, {}, { tag: "b" }]);
+  });
+
+  it("is one without members when one may be committed, and none when none may", async () => {
+    await using index = await openIndex();
+    const one = await index.propose([draft(append("t9", "x", ["k"])), tagged("a")], 2000);
+    expect(decodeEntry(one.entry!.bytes)).toMatchObject({ meta: { tag: "a" } });
+    expect(decodeEntry(one.entry!.bytes).members).toBeUndefined();
+    const none = await index.propose([draft(append("t9", "x", ["k"]))], 2000);
+    expect(none).toMatchObject({ entry: undefined, firm: 1, outcomes: [{ answer: { status: "stale" } }] });
+  });
+
+  it("is refused by readers where its members contradict each other or share it out wrongly", async () => {
+    await using index = await openIndex();
+    const { entry } = await index.propose([tagged("a"), tagged("b")], 2000);
+    const text = Buffer.from(entry!.bytes.subarray(4)).toString();
+    const [first, second] = (JSON.parse(text) as { operations: Record<string, unknown>[] }).operations;
+    const meta = {};
+    const changed = (change: object): Uint8Array => {
+      const header = Buffer.from(JSON.stringify({ ...(JSON.parse(text) as object), ...change }));
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(header.length);
+      return Buffer.concat([length, header]);
+    };
+    const drop = { op: "drop", table: "t1" };
+    for (const wrong of [
+      { operations: [first, { ...second, batch: "a", hash: "rows:a" }] },
+      { operations: [first, { ...second, files: first!.files }] },
+      { operations: [first, drop] },
+      { members: [{ operations: 1, meta }] },
+      { members: [{ operations: 2, meta }] },
+      { members: [1, 2].map((operations) => ({ operations, meta })) },
+    ]) {
+      await expect(index.applyEntry(changed(wrong)), JSON.stringify(wrong)).rejects.toMatchObject({
+        code: "bad_entry",
+      });
+    }
+    await index.applyEntry(changed({}));
+    expect(await index.head()).toMatchObject({ snapshot: 2 });
+  });
+});
+
+it("drafts that do more than append, or expect a snapshot, share no entry", () => {
+  const plain = draft(append("t1", "a", []));
+  expect(sharesEntry(plain)).toBe(true);
+  expect(sharesEntry({ ...plain, expectSnapshot: 1 })).toBe(false);
+  expect(sharesEntry(draft(create("t1", "events"), append("t1", "a", [])))).toBe(false);
+  expect(sharesEntry(draft({ op: "drop", table: "t1" }))).toBe(false);
+});
+
+describe("a queue of commits", () => {
+  /** Records groups; answers a number with its double, `again` the first time for odd ones. */
+  function recorded(limit: number, joins?: (n: number) => boolean) {
+    const groups: number[][] = [];
+    const asked = new Set<number>();
+    const queue = new GroupQueue<number, number>({
+      turn: () => Promise.resolve(),
+      limit,
+      ...(joins && { joins }),
+      commit: async (members) => {
+        groups.push([...members]);
+        if (members.includes(13)) throw new Error("all of them");
+        return members.map((n) => {
+          if (n % 2 === 0 || asked.has(n)) return { answer: 2 * n };
+          asked.add(n);
+          return "again" as const;
+        });
+      },
+    });
+    return { queue, groups };
+  }
+
+  it("asks those who have no answer once more, before all others", async () => {
+    const { queue, groups } = recorded(3);
+    expect(await Promise.all([1, 2, 3, 4, 5].map((n) => queue.join(n)))).toEqual([2, 4, 6, 8, 10]);
+    expect(groups).toEqual([[1, 2, 3], [1, 3, 4], [5], [5]]);
+  });
+
+  it("keeps those apart that join no group", async () => {
+    const { queue, groups } = recorded(10, (n) => n < 100);
+    await Promise.all([2, 4, 100, 102, 6, 8].map((n) => queue.join(n)));
+    expect(groups).toEqual([[2, 4], [100], [102], [6, 8]]);
+  });
+
+  it("goes on after a group that failed as a whole", async () => {
+    const { queue } = recorded(2);
+    const results = await Promise.allSettled([13, 2, 4].map((n) => queue.join(n)));
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled"]);
+    await queue.idle();
+    expect(await queue.join(6)).toBe(12);
   });
 });

@@ -32,6 +32,12 @@ export interface LogOptions {
   readonly patienceMs: number;
 }
 
+/** Whose entry lies at a number: ours if it was won, and what it is. */
+export interface Settled {
+  readonly won: boolean;
+  readonly bytes: Uint8Array;
+}
+
 export class Log {
   readonly #options: LogOptions;
 
@@ -106,11 +112,7 @@ export class Log {
    * @throws CatalogError `commit_unknown` when patience is at its end
    * @throws StoreError the store refused the first put, and said that it did not happen
    */
-  async settle(
-    n: number,
-    id: string,
-    bytes: Uint8Array,
-  ): Promise<{ readonly won: boolean; readonly bytes: Uint8Array }> {
+  async settle(n: number, id: string, bytes: Uint8Array): Promise<Settled> {
     const { store, timer, patienceMs } = this.#options;
     const deadline = timer.now() + patienceMs;
     for (let tries = 0; ; tries++) {

@@ -4,28 +4,33 @@
  * ones.
  */
 
-import type {
-  Catalog,
-  CommitResult,
-  CursorInfo,
-  Draft,
-  FilesOptions,
-  Head,
-  HotBatch,
-  HotOptions,
-  IntegerBounds,
-  Intent,
-  ListedFile,
-  ListedIntent,
-  ListedReject,
-  Receipt,
-  SnapshotInfo,
-  SourceMark,
-  SqliteCatalog,
-  TableChange,
-  TableInfo,
-  TagInfo,
-  Timer,
+import {
+  type Catalog,
+  type CommitResult,
+  type CursorInfo,
+  checkDraft,
+  type Draft,
+  type FilesOptions,
+  GroupQueue,
+  type Head,
+  type HotBatch,
+  type HotOptions,
+  type IntegerBounds,
+  type Intent,
+  type ListedFile,
+  type ListedIntent,
+  type ListedReject,
+  type Outcome,
+  type Proposal,
+  type Receipt,
+  type SnapshotInfo,
+  type SourceMark,
+  type SqliteCatalog,
+  sharesEntry,
+  type TableChange,
+  type TableInfo,
+  type TagInfo,
+  type Timer,
 } from "@eider/catalog";
 import { CatalogError, CorruptionError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
@@ -41,7 +46,7 @@ import {
   putCheckpoint,
 } from "./checkpoints.js";
 import { Fairness } from "./fairness.js";
-import { FETCHES, Log } from "./log.js";
+import { FETCHES, Log, type Settled } from "./log.js";
 
 export interface SharedCatalogOptions {
   readonly store: ObjectStore;
@@ -61,6 +66,12 @@ export interface SharedCatalogOptions {
   readonly patienceMs?: number;
 }
 
+/** Most appends in one entry. */
+const GROUP_LIMIT = 256;
+const FAR_BEHIND: Outcome<CommitResult> = {
+  answer: { status: "stale", reason: "floor", message: "this host was far behind the log: plan again" },
+};
+
 export class SharedCatalog implements Catalog {
   readonly kind = "shared";
   readonly lakeId: string;
@@ -79,8 +90,10 @@ export class SharedCatalog implements Catalog {
   /** Ends when it is seen whether one is due, and that one is written; `wanted`: there was a commit since. */
   #wanted = false;
   #writing: Promise<void> | undefined;
-  /** Ends when the last commit of this process in the queue has: they would only race each other. */
-  #queue: Promise<unknown> = Promise.resolve();
+  /** One entry of this process at a time: they would only race each other. */
+  readonly #commits: GroupQueue<Draft, CommitResult>;
+  /** Entries that were lost to others since one was won. */
+  #losses = 0;
 
   private constructor(options: SharedCatalogOptions) {
     this.#options = options;
@@ -91,6 +104,12 @@ export class SharedCatalog implements Catalog {
     const jitter = (): number => (options.random(1)[0] ?? 0) / 256;
     this.#log = new Log({ store, timer, jitter, patienceMs: options.patienceMs ?? 60_000 });
     this.#fairness = new Fairness({ store, timer, jitter, host: this.catalogId, now: () => this.#now(), logger });
+    this.#commits = new GroupQueue({
+      turn: () => timer.turn(),
+      limit: GROUP_LIMIT,
+      joins: sharesEntry,
+      commit: (drafts) => this.#commit(drafts),
+    });
   }
 
   /**
@@ -137,20 +156,15 @@ export class SharedCatalog implements Catalog {
   }
 
   /**
-   * Commits a draft at the first free number. One that lost to another entry is checked again on top of it.
+   * Commits a draft at the first free number, in one entry with others that come meanwhile, if it only appends.
    * @throws CatalogError `commit_unknown`
    */
   async commit(draft: Draft): Promise<CommitResult> {
     if (this.#options.readOnly) {
       throw new CatalogError("catalog_read_only", "the lake is open for reading only: open it without mode `read`");
     }
-    const before = this.#queue;
-    const committing = (async () => {
-      await before;
-      return this.#commit(draft);
-    })();
-    this.#queue = committing.catch(() => undefined);
-    return committing;
+    checkDraft(draft);
+    return this.#commits.join(draft);
   }
 
   /** Nothing is announced: the floor alone says which files may still be committed. */
@@ -244,32 +258,44 @@ export class SharedCatalog implements Catalog {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#queue;
+    await this.#commits.idle();
     await this.#writing;
     await this.#refreshing?.catch(() => undefined);
     await this.#index[Symbol.asyncDispose]();
   }
 
-  async #commit(draft: Draft): Promise<CommitResult> {
+  /** One try of drafts that wait. Those that lost to another entry are asked for again, on top of it. */
+  async #commit(drafts: readonly Draft[]): Promise<readonly Outcome<CommitResult>[]> {
     await this.#fairness.enter();
-    for (let losses = 1; ; losses++) {
-      const proposal = await this.#index.propose(draft, this.#now());
-      if (proposal.status !== "entry") return proposal;
-      const { n, id, receipts } = proposal;
-      const started = this.#options.timer.now();
-      // The commit point lies in here: the moment at which the store has the entry.
-      const { won, bytes } = await this.#log.settle(n, id, proposal.bytes);
-      if (won) {
-        await this.#takeOver(bytes, started);
-        this.#fairness.won();
-        this.#checkpointSoon();
-        return { status: "committed", snapshot: n, receipts };
-      }
-      if (await this.#apply(bytes, n)) {
-        return { status: "stale", reason: "floor", message: "this host was far behind the log: plan again" };
-      }
-      await this.#fairness.lost(losses);
-      if (losses > 1) await this.refresh();
+    const { entry, outcomes, firm } = await this.#index.propose(drafts, this.#now());
+    if (!entry) return outcomes;
+    const started = this.#options.timer.now();
+    const settled = await this.#settle(entry);
+    if ("failure" in settled) {
+      // Whoever was refused for the sake of a member has no answer yet.
+      return outcomes.map((outcome, i) => (i < firm ? outcome : isCommitted(outcome) ? settled : "again"));
+    }
+    if (settled.won) {
+      this.#losses = 0;
+      await this.#takeOver(settled.bytes, started);
+      this.#fairness.won();
+      this.#checkpointSoon();
+      return outcomes;
+    }
+    if (await this.#apply(settled.bytes, entry.n)) {
+      return outcomes.map((outcome, i) => (i < firm ? outcome : isCommitted(outcome) ? FAR_BEHIND : "again"));
+    }
+    await this.#fairness.lost(++this.#losses);
+    if (this.#losses > 1) await this.refresh();
+    return outcomes.map((outcome, i) => (i < firm ? outcome : "again"));
+  }
+
+  /** The commit point of all members lies in here: the moment at which the store has the entry. */
+  async #settle({ n, id, bytes }: NonNullable<Proposal["entry"]>): Promise<Settled | { readonly failure: unknown }> {
+    try {
+      return await this.#log.settle(n, id, bytes);
+    } catch (failure) {
+      return { failure };
     }
   }
 
@@ -381,6 +407,10 @@ export class SharedCatalog implements Catalog {
     const { store, clock } = this.#options;
     return store.serverTime?.() ?? clock();
   }
+}
+
+function isCommitted(outcome: Outcome<CommitResult>): boolean {
+  return outcome !== "again" && "answer" in outcome && outcome.answer.status === "committed";
 }
 
 function logGone(): CatalogError {

@@ -193,6 +193,28 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    name: "check the members of an entry without those before them",
+    faults: [
+      {
+        file: "packages/catalog/src/sqlite-commit.ts",
+        find: "if (drafts.length > 1) group.add(draft.operations, time);",
+        replace: "",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "tell what hung on an entry that was lost",
+    faults: [
+      {
+        file: SHARED,
+        find: 'return outcomes.map((outcome, i) => (i < firm ? outcome : "again"));',
+        replace: 'return outcomes.map((outcome) => (isCommitted(outcome) ? "again" : outcome));',
+      },
+    ],
+  },
+  {
+    mode: "shared",
     name: "put without a condition",
     faults: [{ file: LOG, find: '{ ifAbsent: true, retries: "none" }', replace: '{ retries: "none" }' }],
   },

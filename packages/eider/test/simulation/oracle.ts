@@ -4,7 +4,7 @@
  */
 
 import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
-import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
+import { decodeEntry, draftsOf, type Entry } from "../../../catalog/src/entry.js";
 import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import type { Event } from "./history.js";
 import { checkFeed } from "./oracle-feed.js";
@@ -16,6 +16,8 @@ import type { Opened, World } from "./world.js";
 /** What the log says of one batch of one table. */
 interface Committed {
   readonly entry: Entry;
+  /** Of the append that made it. */
+  readonly tag: string;
   readonly table: string;
   readonly batch: string;
   readonly rows: number;
@@ -91,7 +93,10 @@ function checkLog(log: readonly Entry[], problems: string[]): Committed[] {
     if (entry.prev !== (before?.id ?? "")) problems.push(`entry ${entry.n} follows another one than entry ${i}`);
     if (before && entry.time < before.time) problems.push(`entry ${entry.n} is older than entry ${i}`);
     if (before && entry.floor < before.floor) problems.push(`the floor falls at entry ${entry.n}`);
-    for (const operation of entry.operations) {
+    const operations = draftsOf(entry).flatMap((draft) =>
+      draft.operations.map((operation) => ({ operation, tag: draft.meta.tag ?? "" })),
+    );
+    for (const { operation, tag } of operations) {
       if (operation.op !== "append") continue;
       const { table, batch, rows, files, hash } = operation;
       const key = `${table} ${batch}`;
@@ -99,7 +104,7 @@ function checkLog(log: readonly Entry[], problems: string[]): Committed[] {
       seen.add(key);
       if (files.some(({ base }) => base < entry.floor))
         problems.push(`entry ${entry.n} has files from below its floor`);
-      committed.push({ entry, table, batch, rows, hash, keys: files.map((file) => file.key) });
+      committed.push({ entry, tag, table, batch, rows, hash, keys: files.map((file) => file.key) });
     }
   });
   return committed;
@@ -108,8 +113,7 @@ function checkLog(log: readonly Entry[], problems: string[]): Committed[] {
 function checkHistory(history: readonly Event[], committed: readonly Committed[], problems: string[]): void {
   const made = new Map<string, Committed[]>();
   for (const one of committed) {
-    const tag = one.entry.meta.tag ?? "";
-    made.set(tag, [...(made.get(tag) ?? []), one]);
+    made.set(one.tag, [...(made.get(one.tag) ?? []), one]);
   }
   for (const event of history) {
     const { work, tag, outcome, result } = event;

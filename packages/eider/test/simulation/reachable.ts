@@ -67,6 +67,7 @@ const ONE: Readonly<Record<Mode, Steps>> = {
   },
   shared: {
     append: {
+      "group commit": ["none"],
       "catalog propose": KILLED,
       "put log": PUT_IF_ABSENT,
       "put log: answer": KILLED,

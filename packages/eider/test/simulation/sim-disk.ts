@@ -200,7 +200,7 @@ class SimDriver implements SqliteDriver {
       return;
     }
     const process = this.#process;
-    if (statements.filter(([sql]) => sql.startsWith("INSERT INTO entries")).length > 1)
+    if (statements.filter(([sql]) => sql.startsWith("INSERT INTO receipts")).length > 1)
       process.fault("group commit", []);
     if (process.crashes("sqlite commit")) {
       this.close();
