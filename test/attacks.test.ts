@@ -145,9 +145,11 @@ it("a batch id that cannot be one is refused before the source is read", async (
     read = true;
     yield { a: 1 };
   })();
-  for (const batchId of ["", "x".repeat(2000), "\ud800", 5 as never, {} as never]) {
+  for (const batchId of ["", "x".repeat(2000), "\ud800", 5 as never]) {
     const append = lake.table("t").append(source, { batchId });
     await expect(append).rejects.toMatchObject({ code: "bad_batch_id" });
   }
+  // An object is the place of a batch in a source.
+  await expect(lake.table("t").append(source, { batchId: {} as never })).rejects.toMatchObject({ code: "bad_name" });
   expect(read).toBe(false);
 });

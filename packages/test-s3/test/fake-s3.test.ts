@@ -279,12 +279,17 @@ describe("faults", () => {
     s3.script(
       { match: { key: "hang" }, do: { answer: "hang" } },
       { match: { key: "never" }, do: { effect: "never", answer: "hang" } },
-      { match: { key: "slow" }, do: { wait: 100 } },
+      { match: { key: "slow" }, do: { wait: 2000 } },
     );
     for (const Key of ["hang", "never", "slow"]) {
-      const abortSignal = AbortSignal.timeout(50);
-      const hanging = client.send(new PutObjectCommand({ Bucket, Key, Body: "x" }), { abortSignal });
-      await expect(hanging).rejects.toMatchObject({ name: "AbortError" });
+      const leave = new AbortController();
+      const hanging = client.send(new PutObjectCommand({ Bucket, Key, Body: "x" }), { abortSignal: leave.signal });
+      const left = expect(hanging).rejects.toMatchObject({ name: "AbortError" });
+      await expect
+        .poll(() => s3.log.of("PutObject").some(({ key, bytesIn }) => key === Key && bytesIn > 0), { timeout: 30_000 })
+        .toBe(true);
+      leave.abort();
+      await left;
     }
     await s3.settled();
     expect([...s3.objects(Bucket).keys()]).toEqual(["hang", "slow"]);
