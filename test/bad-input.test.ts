@@ -21,6 +21,23 @@ const readable = (values: readonly unknown[]): ReadableStream =>
   });
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
+it("errors about Parquet in bytes name the input, not its temporary copy", async () => {
+  await using lake = await Lake.open("memory:");
+  const cut = Buffer.concat([Buffer.from("PAR1"), Buffer.alloc(100)]);
+  for (const [source, name] of [
+    [cut, "the input"],
+    [new File([cut], "cut.parquet"), "cut.parquet"],
+  ] as const) {
+    const error = await lake
+      .table("t")
+      .append(source)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "bad_parquet", subject: name });
+    expect((error as Error).message).toMatch(new RegExp(`^${name} cannot be read as Parquet`));
+    expect((error as Error).message).not.toContain("eider-spool");
+  }
+});
+
 describe("bad input is a clear error and nothing is half-done", () => {
   const folder = temporaryFolder();
   const gz = gzipSync('{"a":1}\n'.repeat(10_000));

@@ -91,5 +91,7 @@ describe.each(names)("packages/%s", (name) => {
     expect(heading).toBe(`# ${manifest.name}`);
     expect(sentence).toMatch(/^[^#`].*\.$/s);
     expect(readme.match(/^```(ts|js|sh)\b/gm)).toHaveLength(1);
+    // Published without the repository around it, it names documents instead of leading nowhere.
+    if (!manifest.private) expect(readme.match(/\]\((?!https:)[^)]*\)/g) ?? []).toEqual([]);
   });
 });

@@ -273,7 +273,7 @@ export function appendContext(open: OpenLake, layout: FileLayout): AppendContext
     store: open.store,
     catalog: open.catalog,
     tempFolder: open.tempFolder,
-    openParquet: async (path: string) => (await open.engine()).openParquet(path),
+    openParquet: async (path: string, name: string) => (await open.engine()).openParquet(path, name),
     newId: open.newId,
     logger: open.logger,
     ranges: open.ranges,

@@ -645,6 +645,16 @@ describe("options", () => {
     await expect(open(new MemoryStore(), options as ObjectWriterOptions)).rejects.toMatchObject({ code });
   });
 
+  it("says how it is opened, and where it writes to", async () => {
+    const Constructor = ParquetObjectWriter as unknown as new (...args: unknown[]) => object;
+    for (const args of [[], ["./objects", { schema: SCHEMA }]]) {
+      expect(() => new Constructor(...args)).toThrow(/await ParquetObjectWriter\.open/);
+    }
+    for (const store of [undefined, null, 5, {}]) {
+      await expect(open(store as never)).rejects.toMatchObject({ name: "InvalidInputError", code: "bad_option" });
+    }
+  });
+
   it.each(["uncompressed", "snappy", "gzip", "brotli", "zstd", "lz4raw"] as const)(
     "compression %s",
     async (compression) => {

@@ -191,19 +191,26 @@ function firstLine(text: string): string {
   return text.split("\n", 1)[0]!;
 }
 
+/** A file to import. `name` is what errors call it: users know nothing of temporary copies. */
+export interface NamedFile {
+  readonly path: string;
+  readonly name: string;
+}
+
 /** For a failed import: the file, not an SQL text, is at fault. */
-export function toImportError(error: unknown, path: string): EiderError {
-  const { type, message } = readDuckDBError(error);
+export function toImportError(error: unknown, { path, name }: NamedFile): EiderError {
+  const { type, message: said } = readDuckDBError(error);
+  const message = said.replaceAll(`'${path}'`, name).replaceAll(path, name);
   if (type === "Out of Memory") {
-    return new LimitError("out_of_memory", `a row group of ${path} needs more memory than an import has`, {
+    return new LimitError("out_of_memory", `a row group of ${name} needs more memory than an import has`, {
       cause: error,
     });
   }
   if (/at least one non-root column/.test(message)) {
-    return new InvalidInputError("no_columns", `${path} has no columns`, { cause: error, subject: path });
+    return new InvalidInputError("no_columns", `${name} has no columns`, { cause: error, subject: name });
   }
-  return new InvalidInputError("bad_parquet", `${path} cannot be read as Parquet: ${firstLine(message)}`, {
+  return new InvalidInputError("bad_parquet", `${name} cannot be read as Parquet: ${firstLine(message)}`, {
     cause: error,
-    subject: path,
+    subject: name,
   });
 }

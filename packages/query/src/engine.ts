@@ -183,12 +183,12 @@ export class QueryEngine implements AsyncDisposable {
   }
 
   /**
-   * A foreign Parquet file, decoded by DuckDB.
+   * A foreign Parquet file, decoded by DuckDB. Errors call it `name`, by default its path.
    * @throws InvalidInputError `bad_parquet`, SchemaError
    */
-  async openParquet(path: string): Promise<ParquetImport> {
+  async openParquet(path: string, name?: string): Promise<ParquetImport> {
     this.#assertOpen();
-    return this.#importer.open(path);
+    return this.#importer.open(path, name);
   }
 
   /** Ends running queries with `engine_closed` and lets go of memory and temporary files. */

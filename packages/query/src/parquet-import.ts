@@ -11,7 +11,7 @@ import {
   SchemaError,
 } from "@eider/core";
 import { type ColumnReader, VectorReader } from "./arrow.js";
-import { toImportError } from "./duckdb-error.js";
+import { type NamedFile, toImportError } from "./duckdb-error.js";
 import { Interrupter } from "./interrupter.js";
 import {
   type Native,
@@ -48,19 +48,20 @@ export class ParquetImporter implements AsyncDisposable {
   }
 
   /**
-   * Reads what the file says of itself.
+   * Reads what the file says of itself. Errors call it `name`.
    * @throws InvalidInputError `bad_parquet`, `no_columns`; SchemaError `unsupported_type`, `duplicate_field`
    */
-  async open(path: string): Promise<ParquetImport> {
-    return this.#connected(path, async (connection) => {
+  async open(path: string, name: string = path): Promise<ParquetImport> {
+    const file = { path, name };
+    return this.#connected(file, async (connection) => {
       const rows = Number(await this.#one(connection, `SELECT num_rows FROM parquet_file_metadata(${fileText(path)})`));
       const elements = await this.#texts(connection, elementsSql(path));
-      const columns = readColumns(elements, path);
+      const columns = readColumns(elements, name);
       const { schema, sql } = await this.#describe(connection, path, columns);
       return {
         schema,
         rows,
-        batches: (options) => this.#batches(path, sql, schema, rows, options?.signal),
+        batches: (options) => this.#batches(file, sql, schema, rows, options?.signal),
       };
     });
   }
@@ -99,7 +100,7 @@ export class ParquetImporter implements AsyncDisposable {
   }
 
   async *#batches(
-    path: string,
+    file: NamedFile,
     sql: string,
     schema: Schema,
     rows: number,
@@ -114,7 +115,7 @@ export class ParquetImporter implements AsyncDisposable {
         return await interrupter.call(connection, work);
       } catch (error) {
         interrupter.throwIfStopped();
-        throw error instanceof EiderError ? error : toImportError(error, path);
+        throw error instanceof EiderError ? error : toImportError(error, file);
       }
     };
     try {
@@ -145,8 +146,8 @@ export class ParquetImporter implements AsyncDisposable {
       // A stream that fails ends as if complete; the footer's count tells.
       if (read + waitingRows !== rows) {
         await call(() => native.query(connection, `EXPLAIN ANALYZE ${sql}`));
-        throw new InvalidInputError("bad_parquet", `${path} gave ${read + waitingRows} of its ${rows} rows`, {
-          subject: path,
+        throw new InvalidInputError("bad_parquet", `${file.name} gave ${read + waitingRows} of its ${rows} rows`, {
+          subject: file.name,
         });
       }
       if (waitingRows > 0) yield concatBatches(waiting);
@@ -157,12 +158,12 @@ export class ParquetImporter implements AsyncDisposable {
     }
   }
 
-  async #connected<T>(path: string, work: (connection: NativeConnection) => Promise<T>): Promise<T> {
+  async #connected<T>(file: NamedFile, work: (connection: NativeConnection) => Promise<T>): Promise<T> {
     const connection = await openConnection(this.#native, await this.#open());
     try {
       return await work(connection);
     } catch (error) {
-      throw error instanceof EiderError ? error : toImportError(error, path);
+      throw error instanceof EiderError ? error : toImportError(error, file);
     } finally {
       this.#native.disconnect_sync(connection);
     }
@@ -225,7 +226,7 @@ function isInstant({ converted, logical }: SchemaElement): boolean {
 }
 
 /** The primitive columns of each column. Refuses what DuckDB would take silently for something else. */
-function readColumns(texts: readonly string[], path: string): SchemaElement[][] {
+function readColumns(texts: readonly string[], name: string): SchemaElement[][] {
   const elements = texts.map((text) => JSON.parse(text) as SchemaElement);
   // Depth first: the root, then each column followed by what is within it.
   let at = 1;
@@ -237,23 +238,23 @@ function readColumns(texts: readonly string[], path: string): SchemaElement[][] 
   const columns: SchemaElement[][] = [];
   const seen = new Map<string, string>();
   while (at < elements.length) {
-    const { name } = elements[at]!;
-    const other = seen.get(nameKey(name));
+    const column = elements[at]!.name;
+    const other = seen.get(nameKey(column));
     if (other !== undefined) {
       throw new SchemaError(
         "duplicate_field",
-        `${path} has the columns ${JSON.stringify(other)} and ${JSON.stringify(name)}, which differ at most by case: rename one`,
-        { subject: name },
+        `${name} has the columns ${JSON.stringify(other)} and ${JSON.stringify(column)}, which differ at most by case: rename one`,
+        { subject: column },
       );
     }
-    seen.set(nameKey(name), name);
+    seen.set(nameKey(column), column);
     columns.push(leaves());
   }
   const wide = elements.find(({ precision }) => (precision ?? 0) > 38);
   if (wide) {
     throw new SchemaError(
       "unsupported_type",
-      `${path} has the column ${JSON.stringify(wide.name)} of decimal(${wide.precision}): at most 38 digits can be stored`,
+      `${name} has the column ${JSON.stringify(wide.name)} of decimal(${wide.precision}): at most 38 digits can be stored`,
       { subject: wide.name },
     );
   }

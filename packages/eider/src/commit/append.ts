@@ -32,7 +32,7 @@ export interface AppendContext {
   readonly store: ObjectStore;
   readonly catalog: Catalog;
   readonly tempFolder: string;
-  readonly openParquet: (path: string) => Promise<ParquetImport>;
+  readonly openParquet: (path: string, name: string) => Promise<ParquetImport>;
   readonly logger: Logger;
   readonly ranges: RangePool;
   readonly layout: FileLayout;

@@ -42,7 +42,7 @@ export interface ReadOptions {
   /** Checks, and may change, each row; not bytes, Arrow and Parquet, which have no rows. */
   readonly validator: StandardSchema | undefined;
   readonly integerBounds: () => Promise<ReadonlyMap<number, { readonly min: bigint; readonly max: bigint }>>;
-  readonly openParquet: (path: string) => Promise<ParquetImport>;
+  readonly openParquet: (path: string, name: string) => Promise<ParquetImport>;
   readonly tempFolder: string;
   readonly ranges: RangePool;
   readonly timer: Timer;

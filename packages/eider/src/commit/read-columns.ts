@@ -157,7 +157,7 @@ export async function readParquet(input: BytesInput, options: ReadOptions, sink:
     (await isPlainFile(input)) && input.path !== undefined
       ? await readThrough(plain(), input.path)
       : await spoolToFile(plain(), options.tempFolder);
-  const imported = await options.openParquet(file.path);
+  const imported = await options.openParquet(file.path, input.name ?? "the input");
   const contentHash = hash.digest();
   const { signal } = options.append;
   const source: ColumnInput = {

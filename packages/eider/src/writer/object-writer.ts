@@ -111,6 +111,10 @@ export class ParquetObjectWriter<R = object> extends RowWriter<R, ObjectWriterRe
   #bytes = 0;
 
   private constructor(parts: Parts, options: ObjectWriterOptions) {
+    // JavaScript does not know that this is private.
+    if (!(parts?.template instanceof PathTemplate)) {
+      throw new InvalidInputError("bad_option", "open a ParquetObjectWriter by: await ParquetObjectWriter.open(…)");
+    }
     super(options);
     const { store, schema, id, template, layout, specs } = parts;
     this.id = id;
@@ -151,6 +155,13 @@ export class ParquetObjectWriter<R = object> extends RowWriter<R, ObjectWriterRe
     options: ObjectWriterOptions,
   ): Promise<ParquetObjectWriter<R>> {
     checkObjectWriterOptions(options);
+    const ownsStore = typeof store === "string" || store instanceof URL;
+    if (!ownsStore && typeof store?.capabilities !== "object") {
+      throw new InvalidInputError(
+        "bad_option",
+        "a writer takes a store, or where one is: ./folder or s3://bucket/prefix",
+      );
+    }
     const schema = await writerSchema(options.schema, options.schemaFile);
     const specs = (options.partitionBy ?? []).map((text) => parsePartitionBy(text, schema));
     const id = options.id ?? uuidv7(Date.now(), randomBytes);
@@ -159,7 +170,6 @@ export class ParquetObjectWriter<R = object> extends RowWriter<R, ObjectWriterRe
     await filesReady(layout.parquet);
     // Says now what is wrong with the schema and the options of columns.
     void new ParquetEncoder(storedSchema(schema), layout.parquet);
-    const ownsStore = typeof store === "string" || store instanceof URL;
     const opened = ownsStore ? await openStore(store) : store;
     return new ParquetObjectWriter<R>({ store: opened, ownsStore, schema, id, template, layout, specs }, options);
   }
