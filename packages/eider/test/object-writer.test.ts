@@ -623,6 +623,51 @@ describe("abort", () => {
 /** Uses a writer no further. */
 function continueWith(_: unknown): void {}
 
+describe("what is acknowledged after a failure", () => {
+  it.each([1, 3])("rows from the front up to the first whose file failed, of %i partitions", async (tenants) => {
+    const inner = new MemoryStore();
+    const store = new FaultStore(inner, {
+      rules: [{ on: "put", key: /w-00001/, fault: { type: "fail" } }],
+    });
+    const told: number[] = [];
+    const writer = await open(store, {
+      ...(tenants > 1 && { partitionBy: ["tenant"] }),
+      rotate: { rows: 10 },
+      onProgress: ({ acknowledgedRows }) => void told.push(acknowledgedRows),
+    });
+    const failed = writer
+      .writeAll([rows(10 * tenants), rows(90 * tenants, tenants, 10 * tenants)])
+      .then(() => writer.close());
+    await expect(failed).rejects.toMatchObject({ code: "injected_fault" });
+    expect(await ids(inner)).toEqual(expect.arrayContaining(range(writer.acknowledgedRows)));
+    expect(writer.acknowledgedRows).toBeLessThanOrEqual(10 * tenants);
+    expect(Math.max(...told)).toBeLessThanOrEqual(10 * tenants);
+  });
+
+  it.each(["abort", "signal", "bad row"])("none that no object has: %s", async (how) => {
+    const store = new MemoryStore();
+    const controller = new AbortController();
+    const writer = await open(store, { signal: controller.signal, rowGroupRows: 5 });
+    await writer.write(rows(12));
+    if (how === "abort") await writer.abort();
+    if (how === "signal") controller.abort(new Error("enough"));
+    if (how === "bad row") await expect(writer.write({ id: "x", tenant: "t" } as never)).rejects.toThrow();
+    await expect(writer.close()).rejects.toThrow();
+    expect(await keysOf(store)).toEqual([]);
+    expect(writer.acknowledgedRows).toBe(0);
+  });
+
+  it("those of objects that were complete before", async () => {
+    const store = new MemoryStore();
+    const writer = await open(store);
+    await writer.write(rows(7));
+    await writer.flush();
+    await writer.write(rows(5, 1, 7));
+    await writer.abort();
+    expect(writer.acknowledgedRows).toBe(7);
+  });
+});
+
 describe("options", () => {
   it.each<[object, string]>([
     [{ schemaFile: "x.yaml" }, "bad_option"],

@@ -93,6 +93,8 @@ export class PartitionFiles {
   #encoder: ParquetEncoder | undefined;
   #waitingBytes = 0;
   #rows = 0;
+  /** The first of the rows that were given up, or whose file failed. */
+  #firstLost = Number.POSITIVE_INFINITY;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: PartitionFilesOptions) {
@@ -108,10 +110,7 @@ export class PartitionFiles {
 
   /** As many rows from the front as are all in files that are in the store, whole. */
   get acknowledgedRows(): number {
-    let least = this.#rows;
-    for (const { waiting, moving, file } of this.#partitions.values()) {
-      least = Math.min(least, waiting[0]?.first ?? least, moving ?? least, file?.first ?? least);
-    }
+    let least = this.#firstNotClosing();
     for (const { first } of this.#closing.keys()) least = Math.min(least, first);
     return least;
   }
@@ -130,10 +129,11 @@ export class PartitionFiles {
     this.#check();
     if (batch.length === 0) return;
     const ready = new Set<Partition>();
+    const routes = this.#routes(batch);
     const start = this.#rows;
     this.#rows += batch.length;
     // All rows wait before any is written, so that none is overlooked by `acknowledgedRows`.
-    for (const { values, rows } of this.#routes(batch)) {
+    for (const { values, rows } of routes) {
       const partition = this.#partition(values);
       const part = rows === undefined ? batch : takeRows(batch, rows);
       this.#hold(partition, part, start + (rows?.[0] ?? 0), since);
@@ -186,10 +186,20 @@ export class PartitionFiles {
     this.#failure ??= { error: reason };
     const files = [...this.#closing.keys()];
     for (const { file } of this.#open) if (file) files.push(file);
+    this.#firstLost = this.#firstNotClosing();
     this.#open.clear();
     this.#partitions.clear();
     this.#waitingBytes = 0;
     await Promise.all([...files.map(({ writer }) => writer.abort(reason)), ...this.#closing.values()]);
+  }
+
+  /** The first row that waits, moves, is in an open file or lost; the number of rows if there is none. */
+  #firstNotClosing(): number {
+    let least = Math.min(this.#rows, this.#firstLost);
+    for (const { waiting, moving, file } of this.#partitions.values()) {
+      least = Math.min(least, waiting[0]?.first ?? least, moving ?? least, file?.first ?? least);
+    }
+    return least;
   }
 
   #check(): void {
@@ -278,8 +288,8 @@ export class PartitionFiles {
     const { rows, bytes, file } = partition;
     const room = maxFileRows - (file?.writer.rows ?? 0);
     const fit = Math.max(1, Math.floor(rowGroupBytes / (bytes / rows)));
-    const { batch, first } = this.#take(partition, Math.min(rows, rowGroupRows, room, fit));
-    partition.moving = first;
+    partition.moving = partition.waiting[0]!.first;
+    const batch = this.#take(partition, Math.min(rows, rowGroupRows, room, fit));
     if (!this.#encoder) {
       await parquetReady();
       this.#encoder = new ParquetEncoder(this.#options.schema, this.#layout.parquet);
@@ -288,9 +298,8 @@ export class PartitionFiles {
   }
 
   /** Takes so many rows from the front of what waits. */
-  #take(partition: Partition, count: number): Waiting {
+  #take(partition: Partition, count: number): RecordBatch {
     const taken: RecordBatch[] = [];
-    const first = partition.waiting[0]!.first;
     let left = count;
     let used = 0;
     for (; left > 0; used++) {
@@ -307,7 +316,7 @@ export class PartitionFiles {
     const share = partition.bytes * (count / partition.rows);
     partition.rows -= count;
     this.#count(partition, partition.rows === 0 ? -partition.bytes : -share);
-    return { batch: concatBatches(taken), first };
+    return concatBatches(taken);
   }
 
   async #put(partition: Partition, group: EncodedRowGroup): Promise<void> {
@@ -355,6 +364,7 @@ export class PartitionFiles {
     const done = this.#close(file)
       .catch((error: unknown) => {
         this.#failure ??= { error };
+        this.#firstLost = Math.min(this.#firstLost, file.first);
       })
       .finally(() => this.#closing.delete(file));
     this.#closing.set(file, done);
