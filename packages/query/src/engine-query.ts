@@ -1,21 +1,40 @@
 /** A query as an object: nothing runs until it is used, and each use is a run of its own. */
 
 import { concatBatches, emptyBatch, type RecordBatch, toArrowIPC, toArrowTable } from "@eider/core";
-import type { QueryEngine, RunningQuery } from "./engine.js";
 import type { EngineQueryOptions, Query, QueryColumn, QueryStats } from "./query.js";
+import type { ResultShape } from "./run.js";
 import type { SqlInput } from "./sql.js";
 import { resultRows } from "./values.js";
+
+/** Runs statements: the engine of a lake, or what lets it be used from outside. */
+export interface QueryRunner {
+  /** `all` runs the statement to its end first, `stream` computes rows as they are read. */
+  start(input: SqlInput, options: EngineQueryOptions, mode: "stream" | "all"): Promise<RunningQuery>;
+  /** Names and types of a statement's columns. */
+  columns(input: SqlInput, options: EngineQueryOptions): Promise<QueryColumn[]>;
+}
+
+/** A query in progress. */
+export interface RunningQuery {
+  readonly shape: ResultShape;
+  /** Once. Throws rather than end short. */
+  chunks(): AsyncGenerator<RecordBatch, void, undefined>;
+  /** After the last chunk. */
+  stats(): QueryStats;
+  /** Stops it where it is. Safe to call twice. */
+  close(): Promise<void>;
+}
 
 /** Rows of the batches that `batches()` gives, but for the last. A multiple of DuckDB's 2048. */
 const BATCH_ROWS = 61_440;
 
 export class EngineQuery<R> implements Query<R> {
-  readonly #engine: () => Promise<QueryEngine>;
+  readonly #engine: () => Promise<QueryRunner>;
   readonly #input: SqlInput;
   readonly #options: EngineQueryOptions;
   #stats: QueryStats | undefined;
 
-  constructor(engine: () => Promise<QueryEngine>, input: SqlInput, options: EngineQueryOptions) {
+  constructor(engine: () => Promise<QueryRunner>, input: SqlInput, options: EngineQueryOptions) {
     this.#engine = engine;
     this.#input = input;
     this.#options = options;

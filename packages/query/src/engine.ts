@@ -3,23 +3,28 @@
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Catalog } from "@eider/catalog";
-import { CatalogError, EiderError, QueryError, type RecordBatch } from "@eider/core";
+import { CatalogError, EiderError, QueryError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import { type ErrorContext, isFatal, readDuckDBError, toQueryError } from "./duckdb-error.js";
-import { EngineQuery } from "./engine-query.js";
+import { EngineQuery, type QueryRunner, type RunningQuery } from "./engine-query.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
 import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, rewrite } from "./plan.js";
-import type { EngineQueryOptions, ParquetImport, Query, QueryColumn, QueryStats } from "./query.js";
-import { type ResultShape, Run } from "./run.js";
+import type { EngineQueryOptions, ParquetImport, Query, QueryColumn } from "./query.js";
+import { Run } from "./run.js";
 import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
+import type { ScopeOptions } from "./scope/options.js";
+import { ProcessPool } from "./scope/process-pool.js";
+import { ScopePlanner } from "./scope/scope-planner.js";
+import { ScopedEngine } from "./scope/scoped-engine.js";
 import { Session, type SessionPlan } from "./session.js";
 import type { SqlInput } from "./sql.js";
 import { parseStatement, type Statement } from "./statement.js";
 import { TempFolder } from "./temp-folder.js";
+import { charOffset } from "./utf8-offset.js";
 
 export interface EngineOptions {
   readonly catalog: Catalog;
@@ -40,29 +45,22 @@ export interface EngineOptions {
    * own folder, for reading only.
    */
   readonly sqlAccess?: "all" | "lake";
-}
-
-/** A query in progress. */
-export interface RunningQuery {
-  readonly shape: ResultShape;
-  /** Once. Throws rather than end short. */
-  chunks(): AsyncGenerator<RecordBatch, void, undefined>;
-  /** After the last chunk. */
-  stats(): QueryStats;
-  /** Stops it where it is. Safe to call twice. */
-  close(): Promise<void>;
+  /** Of the process that SQL from outside runs in. Default: the file beside this one, as built. */
+  readonly scopeEntry?: URL;
 }
 
 /** Idle sessions kept for the next query over the same tables at the same snapshot. */
 const IDLE_SESSIONS = 4;
 
-export class QueryEngine implements AsyncDisposable {
+export class QueryEngine implements QueryRunner, AsyncDisposable {
   readonly #native: Native;
   readonly #options: EngineOptions;
   readonly #temp: TempFolder;
   readonly #files: LocalFiles;
   readonly #importer: ParquetImporter;
   readonly #planner: Planner;
+  readonly #scans: ScanPlanner;
+  readonly #scopes: ProcessPool;
   readonly #running = new Set<{ stop(reason: unknown): Promise<void> }>();
   #idle: Session[] = [];
   #instance: Promise<NativeDatabase>;
@@ -80,8 +78,9 @@ export class QueryEngine implements AsyncDisposable {
       onFull: () => this.#closeIdle(),
     });
     // Plans need no cores and little memory of their own.
-    const scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
-    this.#planner = new Planner(options.catalog, this.#files, scans);
+    this.#scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
+    this.#planner = new Planner(options.catalog, this.#files, this.#scans);
+    this.#scopes = new ProcessPool({ entry: options.scopeEntry, cwd: temp.path });
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
   }
@@ -109,7 +108,7 @@ export class QueryEngine implements AsyncDisposable {
       spillDir: join(this.#temp.path, "spill"),
       ...(memoryBytes !== undefined && { memoryBytes }),
       ...(threads !== undefined && { threads }),
-      ...(this.#options.sqlAccess === "lake" && { confinedTo: this.#folders() }),
+      ...(this.#options.sqlAccess === "lake" && { confinedTo: { folders: this.#folders() } }),
       ...special,
     });
   }
@@ -174,6 +173,26 @@ export class QueryEngine implements AsyncDisposable {
   }
 
   /**
+   * Runs statements from outside: over the granted tables and within limits, in a process of their own.
+   * @throws InvalidInputError `bad_scope`
+   */
+  scope(scope: ScopeOptions): QueryRunner {
+    this.#assertOpen();
+    return new ScopedEngine({
+      scope,
+      pool: this.#scopes,
+      spillDir: join(this.#temp.path, "spill"),
+      planner: new ScopePlanner({
+        catalog: this.#options.catalog,
+        files: this.#files,
+        planner: this.#planner,
+        scans: this.#scans,
+        grants: scope.tables,
+      }),
+    });
+  }
+
+  /**
    * The SELECT that plain DuckDB runs to read a table as `lake.sql` does.
    * @throws NotFoundError `unknown_table`, `snapshot_not_found`
    */
@@ -196,6 +215,7 @@ export class QueryEngine implements AsyncDisposable {
     this.#closed ??= (async () => {
       const reason = new QueryError("engine_closed", "the lake was closed while the query ran");
       await Promise.allSettled([...this.#running].map((running) => running.stop(reason)));
+      await this.#scopes[Symbol.asyncDispose]();
       await this.#closeIdle();
       await this.#files[Symbol.asyncDispose]();
       await this.#importer[Symbol.asyncDispose]();
@@ -354,10 +374,3 @@ const HARMLESS: ReadonlySet<string> = new Set([
   "Out of Range",
   "Out of Memory",
 ]);
-
-/** Characters (UTF-16 units) before a byte offset of a text's UTF-8; undefined outside the text. */
-function charOffset(text: string, bytes: number): number | undefined {
-  if (bytes < 0) return undefined;
-  const encoded = Buffer.from(text);
-  return bytes > encoded.length ? undefined : encoded.toString("utf8", 0, bytes).length;
-}

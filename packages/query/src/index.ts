@@ -1,4 +1,5 @@
 export { type EngineOptions, QueryEngine } from "./engine.js";
 export type * from "./query.js";
+export type { ScopeLimits, ScopeOptions, SqlFragment, TableGrant } from "./scope/options.js";
 export { snapshotOf } from "./snapshot.js";
-export { batchQuery, makeSql } from "./sql.js";
+export { batchQuery, makeSql, sql } from "./sql.js";

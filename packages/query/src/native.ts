@@ -38,8 +38,8 @@ export interface InstanceSettings {
   readonly threads?: number;
   /** Where sorts, joins and aggregates spill. Made on first use by DuckDB. */
   readonly spillDir: string;
-  /** Folders outside of which no file is read or written; and then no setting can be changed. Default: no limits. */
-  readonly confinedTo?: readonly string[];
+  /** Folders and files outside of which nothing is read or written; and then no setting can be changed. Default: no limits. */
+  readonly confinedTo?: { readonly folders?: readonly string[]; readonly files?: readonly string[] };
   /** The only optimizers that may run. Default: all. */
   readonly optimizers?: readonly string[];
 }
@@ -79,9 +79,11 @@ export async function openInstance(native: Native, settings: InstanceSettings): 
       await native.query(connection, "SET GLOBAL disabled_optimizers = getvariable('others')");
     }
     if (settings.confinedTo) {
+      const { folders = [], files = [] } = settings.confinedTo;
       // A folder's name without its separator would also allow its siblings that begin like it.
-      const folders = settings.confinedTo.map((folder) => quoteText(`${folder}${sep}`));
-      await native.query(connection, `SET GLOBAL allowed_directories = [${folders.join(", ")}]`);
+      const texts = (paths: readonly string[]): string => paths.map(quoteText).join(", ");
+      await native.query(connection, `SET GLOBAL allowed_directories = [${texts(folders.map((f) => `${f}${sep}`))}]`);
+      await native.query(connection, `SET GLOBAL allowed_paths = [${texts(files)}]`);
       await native.query(connection, "SET GLOBAL enable_external_access = false");
       await native.query(connection, "SET GLOBAL lock_configuration = true");
     }

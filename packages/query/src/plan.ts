@@ -28,7 +28,7 @@ const CACHED_VIEWS = 64;
 const CACHED_LISTS = 8;
 
 /** Some files of a table at a snapshot. They never change. */
-interface ResolvedTable {
+export interface ResolvedTable {
   /** Equal keys have equal files. */
   readonly key: string;
   readonly table: TableInfo;
@@ -91,7 +91,7 @@ export class Planner implements AsyncDisposable {
     const keys: string[] = [];
     const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
-      const resolved = await Promise.all(of.map((table, i) => this.#resolve(table, then, wanted[i]!, batchId)));
+      const resolved = await Promise.all(of.map((table, i) => this.resolve(table, then, wanted[i]!, batchId)));
       for (const table of of) filesConsidered += table.files;
       files.push(...resolved.flatMap((table) => table.files));
       keys.push(resolved.map(({ key }) => key).join());
@@ -109,7 +109,7 @@ export class Planner implements AsyncDisposable {
     const held = await this.#files.hold(files, signal);
     try {
       const show = (of: readonly ResolvedTable[]): Promise<TableView[]> =>
-        Promise.all(of.map((table) => this.#view(table, held, statement.comparesNulls)));
+        Promise.all(of.map((table) => this.view(table, held, statement.comparesNulls)));
       const views = [...(await show(here)), ...systemViews];
       const others = new Map<number, readonly TableView[]>();
       for (const [then, of] of there) others.set(then, await show(of));
@@ -175,9 +175,9 @@ export class Planner implements AsyncDisposable {
     const tables = await this.#listTables(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
     if (table) {
-      const resolved = await this.#resolve(table, snapshot, ANY_FILE);
+      const resolved = await this.resolve(table, snapshot, ANY_FILE);
       // Held until the engine closes, for nobody knows how long what is printed is used.
-      return (await this.#view(resolved, await this.#files.hold(resolved.files))).sql;
+      return (await this.view(resolved, await this.#files.hold(resolved.files))).sql;
     }
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
@@ -190,7 +190,7 @@ export class Planner implements AsyncDisposable {
   }
 
   /** With a batch, only its own files: those that it came with at this snapshot. */
-  #resolve(table: TableInfo, snapshot: number, where: FilePredicate, batchId?: string): Promise<ResolvedTable> {
+  resolve(table: TableInfo, snapshot: number, where: FilePredicate, batchId?: string): Promise<ResolvedTable> {
     const key = `${snapshot}:${table.id}:${predicateKey(where)}${batchId === undefined ? "" : JSON.stringify(batchId)}`;
     return remember(this.#tables, key, CACHED_VIEWS, async () => {
       const all = await this.#catalog.files(table.id, snapshot, { statistics: false, where });
@@ -213,7 +213,7 @@ export class Planner implements AsyncDisposable {
    * @param guardsAll whether no filter at all goes to the files: DuckDB 1.5 skips row groups whose nulls match
    *   `x < 1 OR x IS DISTINCT FROM 2`, for it takes a null for no match of the second half
    */
-  #view({ key, table, files }: ResolvedTable, held: HeldFiles, guardsAll = false): Promise<TableView> {
+  view({ key, table, files }: ResolvedTable, held: HeldFiles, guardsAll = false): Promise<TableView> {
     const make = async (): Promise<TableView> => {
       const sql = tableSql(
         table.schema,

@@ -52,6 +52,8 @@ export interface QueryStats {
   readonly filesRead: number;
   readonly elapsedMs: number;
   readonly rows: number;
+  /** Of a scope with `onLimit: "truncate"`: whether rows beyond its limits were left out. */
+  readonly truncated?: boolean;
 }
 
 /**

@@ -38,17 +38,23 @@ export class ScanPlanner implements AsyncDisposable {
     this.#open = open;
   }
 
+  /** What a query reads of the tables, see `serialize`; undefined if that cannot be told. */
+  async plan(...query: Parameters<ScanPlanner["serialize"]>): Promise<StatementScans | undefined> {
+    const plan = await this.serialize(...query);
+    return plan && readScans(plan.text, plan.session);
+  }
+
   /**
-   * What a query reads of the tables; undefined if that cannot be told.
+   * DuckDB's plan of a query as JSON, and the session that it names; undefined if there is none.
    * @param tables each without rows
    * @param names all names in the query, lower-case
    * @param toSql the query, naming the tables of the given session
    */
-  async plan(
+  async serialize(
     tables: SessionPlan,
     names: ReadonlySet<string>,
     toSql: (session: Session) => string | undefined,
-  ): Promise<StatementScans | undefined> {
+  ): Promise<{ readonly text: string; readonly session: SessionNames } | undefined> {
     this.#planning ??= this.#start();
     const { instance, changing } = await this.#planning;
     if ([...names].some((name) => changing.has(name))) return undefined;
@@ -56,12 +62,23 @@ export class ScanPlanner implements AsyncDisposable {
     const session = index >= 0 ? this.#idle.splice(index, 1)[0]! : await Session.open(this.#native, instance, tables);
     try {
       const sql = toSql(session);
-      const plan = sql === undefined ? undefined : await this.#serialize(session, sql);
-      const scans = plan === undefined ? undefined : readPlan(plan);
-      return scans && new StatementScans(session, scans);
+      const text = sql === undefined ? undefined : await this.#serialize(session, sql);
+      return text === undefined ? undefined : { text, session };
     } finally {
       this.#idle.push(session);
       if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
+    }
+  }
+
+  /** DuckDB's parse of a statement as JSON, an error of which is within it. */
+  async parse(sql: string): Promise<string> {
+    this.#planning ??= this.#start();
+    const { instance } = await this.#planning;
+    const session = await Session.open(this.#native, instance, { key: "", main: [], others: new Map() });
+    try {
+      return (await this.#texts(session, `SELECT json_serialize_sql(${quoteText(sql)})`))[0]!;
+    } finally {
+      await session.close();
     }
   }
 
@@ -126,13 +143,22 @@ const CHANGING_FUNCTIONS = `
   UNION SELECT unnest(['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'ago',
     'current_user', 'session_user', 'user', 'current_role', 'current_catalog', 'current_schema', 'current_database'])`;
 
+/** What the databases of a session are called. */
+export type SessionNames = Pick<Session, "database" | "databases">;
+
+/** What a plan in JSON reads of the tables of a session; undefined if DuckDB could not make one. */
+export function readScans(plan: string, session: SessionNames): StatementScans | undefined {
+  const scans = readPlan(plan);
+  return scans && new StatementScans(session, scans);
+}
+
 /** What a query reads of its tables. */
 export class StatementScans {
   readonly #main: string;
   readonly #databases: ReadonlyMap<number, string>;
   readonly #scans: readonly PlannedScan[];
 
-  constructor({ database, databases }: Session, scans: readonly PlannedScan[]) {
+  constructor({ database, databases }: SessionNames, scans: readonly PlannedScan[]) {
     this.#main = database;
     this.#databases = databases;
     this.#scans = scans;

@@ -2,10 +2,10 @@
 
 import { parseTableName } from "@eider/catalog";
 import { InvalidInputError } from "@eider/core";
-import type { QueryEngine } from "./engine.js";
-import { EngineQuery } from "./engine-query.js";
+import { EngineQuery, type QueryRunner } from "./engine-query.js";
 import type { ParameterValues } from "./parameters.js";
-import type { Query, QueryOptions, Sql } from "./query.js";
+import type { Query, QueryOptions, Sql, SqlParam } from "./query.js";
+import type { SqlFragment } from "./scope/options.js";
 import { quoteName } from "./sql-tokens.js";
 
 export interface SqlInput {
@@ -14,20 +14,25 @@ export interface SqlInput {
 }
 
 /** The `sql` function over an engine that is opened when a query first runs. */
-export function makeSql(engine: () => Promise<QueryEngine>, options: QueryOptions = {}): Sql {
+export function makeSql(engine: () => Promise<QueryRunner>, options: QueryOptions = {}): Sql {
   return (<R>(first: unknown, ...rest: readonly unknown[]): Query<R> =>
     new EngineQuery<R>(engine, toInput(first, rest), options)) as Sql;
 }
 
 /** The rows that a batch brought to its table, as of the snapshot of its commit. */
 export function batchQuery<R>(
-  engine: () => Promise<QueryEngine>,
+  engine: () => Promise<QueryRunner>,
   { table, batchId, snapshot }: { readonly table: string; readonly batchId: string; readonly snapshot: number },
   options: Pick<QueryOptions, "values" | "signal" | "timeoutMs">,
 ): Query<R> {
   const { namespace, name } = parseTableName(table);
   const text = `FROM ${namespace === undefined ? "" : `${quoteName(namespace)}.`}${quoteName(name)}`;
   return new EngineQuery<R>(engine, { text, params: [] }, { ...options, at: snapshot, batchId });
+}
+
+/** A piece of SQL with its values: ``sql`tenant = ${id}` ``. For the grants of `lake.scope`. */
+export function sql(strings: TemplateStringsArray, ...values: readonly SqlParam[]): SqlFragment {
+  return { text: templateText(strings), params: values };
 }
 
 function toInput(first: unknown, rest: readonly unknown[]): SqlInput {

@@ -1,0 +1,50 @@
+/** What a lake and the process that runs SQL from outside say to each other. One request at a time has one reply. */
+
+import type { RecordBatch } from "@eider/core";
+import type { DuckDBError } from "../duckdb-error.js";
+import type { SqlParam } from "../query.js";
+import type { ResultShape } from "../run.js";
+import type { TableView } from "../session.js";
+import type { Refusal } from "./guard.js";
+
+export type ScopeRequest =
+  /** Judges a statement, and tells what it reads of each table. */
+  | {
+      readonly op: "plan";
+      readonly sql: string;
+      /** The same with its parameters as literals; undefined if they have none. */
+      readonly literal: string | undefined;
+      /** Lower-case words of the statement. */
+      readonly names: ReadonlySet<string>;
+      /** Granted tables, without rows. */
+      readonly tables: readonly TableView[];
+    }
+  /** Starts a statement that was judged. */
+  | {
+      readonly op: "run";
+      readonly sql: string;
+      readonly parameters: ReadonlyMap<string, SqlParam>;
+      readonly views: readonly TableView[];
+      /** The only files that may be opened. */
+      readonly files: readonly string[];
+      /** Only names and types are wanted. */
+      readonly describeOnly: boolean;
+      readonly memoryBytes: number;
+      readonly threads: number | undefined;
+      readonly spillDir: string;
+    }
+  | { readonly op: "next" }
+  /** Ends the statement, read to its end or not. */
+  | { readonly op: "close" };
+
+export type ScopeReply =
+  | { readonly reply: "refused"; readonly refusal: Refusal }
+  /** `database` is what the tables' database is called in the plan. */
+  | { readonly reply: "planned"; readonly plan: string | undefined; readonly database: string }
+  | { readonly reply: "started"; readonly shape: ResultShape }
+  | { readonly reply: "described"; readonly columns: ResultShape["columns"] }
+  | { readonly reply: "rows"; readonly batch: RecordBatch }
+  | { readonly reply: "end" }
+  | { readonly reply: "closed" }
+  /** `prefixBytes` of SQL stood before the statement. */
+  | { readonly reply: "failed"; readonly error: DuckDBError; readonly prefixBytes: number };

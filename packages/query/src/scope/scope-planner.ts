@@ -1,0 +1,183 @@
+/** What a scope shows of the lake's tables, and which files a statement in it needs. */
+
+import { ANY_FILE, allOf, type Catalog, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
+import { type Field, InvalidInputError, nameKey } from "@eider/core";
+import type { LocalFiles } from "../local-files.js";
+import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
+import type { Planner } from "../plan.js";
+import type { QueryOptions } from "../query.js";
+import { readScans, type ScanPlanner } from "../scan-planner.js";
+import type { TableView } from "../session.js";
+import { snapshotOf } from "../snapshot.js";
+import { quoteName } from "../sql-tokens.js";
+import { parseStatement, type Statement } from "../statement.js";
+import { tableSql } from "../table-sql.js";
+import { TextEdits } from "../text-edits.js";
+import type { SqlFragment, TableGrant } from "./options.js";
+import type { ScopeReply, ScopeRequest } from "./protocol.js";
+
+/**
+ * Stops DuckDB from moving a statement's conditions to those of the grant: they might see rows that are not granted, and
+ * an error, or the lack of one, would tell of them. (DuckDB 1.5 was not seen to run them first, but promises nothing.)
+ */
+const BARRIER = "LIMIT 9223372036854775807";
+
+export interface ScopedPlan {
+  readonly snapshot: number;
+  readonly filesConsidered: number;
+  readonly files: number;
+  readonly views: readonly TableView[];
+  /** Of the files, the only ones that may be opened. */
+  readonly paths: readonly string[];
+  release(): Promise<void>;
+}
+
+/** A table of the lake as far as it is granted. */
+interface GrantedTable {
+  readonly table: TableInfo;
+  readonly fields: readonly Field[];
+  /** Without parameters. */
+  readonly where: string | undefined;
+}
+
+type Judge = (
+  request: Extract<ScopeRequest, { op: "plan" }>,
+) => Promise<Extract<ScopeReply, { readonly reply: "planned" }>>;
+
+export interface ScopePlannerOptions {
+  readonly catalog: Catalog;
+  readonly files: LocalFiles;
+  readonly planner: Planner;
+  /** Of the trusted instance: for what the grants say, not for statements. */
+  readonly scans: ScanPlanner;
+  readonly grants: Readonly<Record<string, TableGrant>>;
+}
+
+export class ScopePlanner {
+  readonly #options: ScopePlannerOptions;
+  readonly #grants: ReadonlyMap<string, { readonly columns: ReadonlySet<string> | undefined; readonly where?: string }>;
+  readonly tableNames: readonly string[];
+
+  /** @throws InvalidInputError `bad_scope`; QueryError where a grant's condition is no SQL */
+  constructor(options: ScopePlannerOptions) {
+    this.#options = options;
+    this.tableNames = Object.keys(options.grants);
+    this.#grants = new Map(
+      Object.entries(options.grants).map(([name, { columns, where }]) => [
+        nameKey(name),
+        { columns: columns && new Set(columns.map(nameKey)), ...(where && { where: inlined(name, where) }) },
+      ]),
+    );
+  }
+
+  /** @param judge has the process judge and plan the statement */
+  async plan(
+    statement: Statement,
+    values: BoundParameters,
+    { at, prune = true, signal }: QueryOptions,
+    judge: Judge,
+  ): Promise<ScopedPlan> {
+    const { catalog, files, planner } = this.#options;
+    const snapshot = await snapshotOf(catalog, at);
+    const granted = await this.#granted(snapshot);
+    const empty = ({ table, fields }: GrantedTable): TableView => ({
+      name: table.name,
+      sql: tableSql({ fields }, []),
+      copied: true,
+    });
+    const { plan, database } = await judge({
+      op: "plan",
+      sql: statement.text,
+      literal: literalText(statement, values),
+      names: statement.names,
+      tables: granted.map(empty),
+    });
+    const scans = prune && plan !== undefined ? readScans(plan, { database, databases: new Map() }) : undefined;
+    const named = granted.filter(({ table }) => statement.names.has(nameKey(parseTableName(table.name).name)));
+    const resolved = await Promise.all(
+      named.map(async (each) => {
+        const wanted = scans?.predicate({ ...each.table, schema: { fields: each.fields } }) ?? ANY_FILE;
+        return planner.resolve(each.table, snapshot, allOf([wanted, await this.#predicateOf(each)]));
+      }),
+    );
+    const all = resolved.flatMap((table) => table.files);
+    const held = await files.hold(all, signal);
+    try {
+      const views = await Promise.all(
+        named.map(async (each, i) => {
+          const { name, sql } = await planner.view(resolved[i]!, held, statement.comparesNulls);
+          return { name, sql: grantSql(each, sql) };
+        }),
+      );
+      return {
+        snapshot,
+        filesConsidered: named.reduce((sum, { table }) => sum + table.files, 0),
+        files: all.length,
+        views,
+        paths: all.map((file) => held.path(file)),
+        release: held.release,
+      };
+    } catch (error) {
+      await held.release();
+      throw error;
+    }
+  }
+
+  async #granted(snapshot: number): Promise<GrantedTable[]> {
+    const tables = snapshot === 0 ? [] : await this.#options.catalog.tables(snapshot);
+    return tables.flatMap((table) => {
+      const grant = this.#grants.get(nameKey(table.name));
+      if (!grant) return [];
+      const { columns, where } = grant;
+      const fields = table.schema.fields.filter(({ name }) => columns?.has(nameKey(name)) ?? true);
+      return fields.length === 0 ? [] : [{ table, fields, where }];
+    });
+  }
+
+  /** What the files of a table must be able to hold for a row of theirs to be granted. */
+  async #predicateOf({ table, where }: GrantedTable): Promise<FilePredicate> {
+    if (where === undefined) return ANY_FILE;
+    const view: TableView = { name: table.name, sql: tableSql(table.schema, []), copied: true };
+    const { namespace = "main", name } = parseTableName(table.name);
+    const scans = await this.#options.scans.plan(
+      { key: `grant:${table.id}:${table.schemaVersion}`, main: [view], others: new Map() },
+      parseStatement(`SELECT (${where}\n)`).names,
+      () => `SELECT * FROM ${quoteName(namespace)}.${quoteName(name)} WHERE (${where}\n)`,
+    );
+    return scans?.predicate(table) ?? ANY_FILE;
+  }
+}
+
+/** The granted part of a table, as a SELECT. */
+export function grantSql({ fields, where }: Pick<GrantedTable, "fields" | "where">, table: string): string {
+  const columns = fields.map(({ name }) => quoteName(name)).join(", ");
+  if (where === undefined) return `SELECT ${columns} FROM (${table}\n)`;
+  return `SELECT ${columns} FROM (${table}\n) WHERE (${where}\n) ${BARRIER}`;
+}
+
+/** A grant's condition with its values in it. */
+function inlined(table: string, { text, params }: SqlFragment): string {
+  const bad = (reason: string): never => {
+    throw new InvalidInputError("bad_scope", `the condition of table ${JSON.stringify(table)} ${reason}`, {
+      subject: table,
+    });
+  };
+  const open = "SELECT (";
+  const statement = parseStatement(`${open}${text}\n)`);
+  if (statement.timeTravels.length > 0) bad("cannot use AT");
+  const literal = literalText(statement, matchParameters(statement.parameters, params));
+  if (literal === undefined)
+    return bad("has a value that has no literal: use null, booleans, numbers, text, Date or lists");
+  return literal.slice(open.length, -2);
+}
+
+/** A statement with its values in place of its parameters; undefined if one of them has no literal. */
+function literalText({ text, parameters }: Statement, values: BoundParameters): string | undefined {
+  const edits = new TextEdits(text);
+  for (const { name, start, end } of parameters) {
+    const literal = literalOf(values.get(name)!);
+    if (literal === undefined) return undefined;
+    edits.replace(start, end, literal);
+  }
+  return edits.apply();
+}

@@ -1,0 +1,298 @@
+import type { Field } from "@eider/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeSql, type QueryOptions, type ScopeOptions, type Sql, sql } from "../src/index.js";
+import { grantSql } from "../src/scope/scope-planner.js";
+import { buildScopeEntry } from "./scope-entry.js";
+import { Scratch, TestLake } from "./support.js";
+
+/**
+ * Tenants a and b share `visits`. Rows of b hold what is no number, so that a condition which reaches them fails loudly.
+ * `secrets` is granted to nobody.
+ */
+let lake: TestLake;
+let paths: string[];
+const scratch = new Scratch();
+
+beforeAll(async () => {
+  lake = await TestLake.open({ root: scratch.path, scopeEntry: await buildScopeEntry() });
+  await lake.create("visits", { id: "int64", tenant: "string", amount: "string", note: "string" });
+  await lake.create("shop.orders", { id: "int64", total: "float64" });
+  await lake.create("secrets", { id: "int64", word: "string" });
+  const keys = [
+    await lake.append(
+      "visits",
+      "SELECT range AS id, CASE WHEN range % 2 = 0 THEN 'a' ELSE 'b' END AS tenant, " +
+        "CASE WHEN range % 2 = 0 THEN range::VARCHAR ELSE 'hidden' END AS amount, 'n' || range AS note FROM range(1000)",
+    ),
+    await lake.append("shop.orders", "SELECT range AS id, range / 2 AS total FROM range(10)"),
+    await lake.append("secrets", "SELECT 1::BIGINT AS id, 'swordfish' AS word"),
+  ];
+  paths = keys.map((key) => lake.store.localPath!(key));
+  return async () => {
+    await lake[Symbol.asyncDispose]();
+    scratch[Symbol.dispose]();
+  };
+});
+
+const TENANT_A: ScopeOptions = {
+  tables: {
+    visits: { where: sql`tenant = ${"a"}`, columns: ["id", "amount"] },
+    "shop.orders": {},
+  },
+};
+
+function scoped(scope: Partial<ScopeOptions> = {}, options: QueryOptions = {}): Sql {
+  const engine = lake.engine.scope({ ...TENANT_A, ...scope });
+  return makeSql(async () => engine, options);
+}
+
+describe("a scope shows", () => {
+  test("granted rows and columns, and nothing else", async () => {
+    const q = scoped();
+    expect(await q`SELECT count(*) AS n, sum(amount::INT) AS s FROM visits`).toEqual([{ n: 500n, s: 249500n }]);
+    expect(await q("FROM visits ORDER BY id LIMIT 2")).toEqual([
+      { id: 0n, amount: "0" },
+      { id: 2n, amount: "2" },
+    ]);
+    expect(await q("FROM visits").columns()).toEqual([
+      { name: "id", type: "BIGINT" },
+      { name: "amount", type: "VARCHAR" },
+    ]);
+    await expect(q("SELECT tenant FROM visits")).rejects.toMatchObject({ code: "unknown_column" });
+    await expect(q("SELECT * FROM visits WHERE note = 'n1'")).rejects.toMatchObject({ code: "unknown_column" });
+  });
+
+  test("tables in namespaces, joins, CTEs, windows, parameters of every kind", async () => {
+    const q = scoped();
+    expect(
+      await q(
+        "WITH v AS (SELECT id, amount::INT AS x FROM visits WHERE id < $1) SELECT v.id, total, " +
+          "row_number() OVER (ORDER BY v.id) AS r FROM v JOIN shop.orders o USING (id) ORDER BY id",
+        [5],
+      ),
+    ).toEqual([
+      { id: 0n, total: 0, r: 1n },
+      { id: 2n, total: 1, r: 2n },
+      { id: 4n, total: 2, r: 3n },
+    ]);
+    expect(await q`SELECT ${[1, 2]} AS l, ${{ a: 1 }} AS o`).toEqual([{ l: [1, 2], o: { a: 1 } }]);
+    expect(await q("WITH secrets AS (SELECT 7 AS id) SELECT id FROM secrets")).toEqual([{ id: 7 }]);
+    expect((await q("SUMMARIZE shop.orders")).map(({ column_name }) => column_name)).toEqual(["id", "total"]);
+    expect(await q("SELECT x FROM range(3) t(x) WHERE x > 1")).toEqual([{ x: 2n }]);
+  });
+
+  test("other snapshots by option; empty and later tables", async () => {
+    expect(await scoped({}, { at: 1 })("SELECT count(*) AS n FROM visits")).toEqual([{ n: 0n }]);
+    await expect(scoped({}, { at: 1 })("FROM shop.orders")).rejects.toMatchObject({ code: "scope_refused" });
+    await expect(scoped({ tables: { later: {} } })("FROM later")).rejects.toMatchObject({ code: "scope_refused" });
+  });
+
+  test("files are chosen by the grant and by the statement", async () => {
+    const q = scoped()("SELECT count(*) AS n FROM visits WHERE id = 4");
+    expect(await q).toEqual([{ n: 1n }]);
+    expect(q.stats).toMatchObject({ snapshot: 6, filesConsidered: 1, filesRead: 1, rows: 1 });
+  });
+});
+
+describe("a scope keeps to its limits", () => {
+  test("rows", async () => {
+    const q = scoped({ limits: { rows: 10 } });
+    expect(await q("FROM visits LIMIT 10")).toHaveLength(10);
+    await expect(q("FROM visits")).rejects.toMatchObject({ name: "LimitError", code: "too_many_rows" });
+    const cut = scoped({ limits: { rows: 10 }, onLimit: "truncate" })("FROM visits ORDER BY id");
+    expect((await cut).map(({ id }) => id)).toEqual([0n, 2n, 4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
+    expect(cut.stats).toMatchObject({ rows: 10, truncated: true });
+    const whole = scoped({ limits: { rows: 500 }, onLimit: "truncate" })("FROM visits");
+    expect(await whole).toHaveLength(500);
+    expect(whole.stats?.truncated).toBeUndefined();
+  });
+
+  test("bytes", async () => {
+    const q = scoped({ limits: { bytes: 100_000 } });
+    await expect(q("SELECT repeat('x', 1000) AS t FROM range(1000)")).rejects.toMatchObject({ code: "too_many_bytes" });
+    const cut = await scoped({ limits: { bytes: 100_000 }, onLimit: "truncate" })(
+      "SELECT repeat('x', 1000) AS t FROM range(1000)",
+    );
+    expect(cut.length).toBeGreaterThan(10);
+    expect(cut.length).toBeLessThan(100);
+  });
+
+  test("time, and signals", async () => {
+    const q = scoped({ limits: { timeoutMs: 300 } });
+    await expect(q("SELECT count(*) FROM range(1000000000) a, range(1000000000) b")).rejects.toMatchObject({
+      name: "LimitError",
+      code: "timeout",
+    });
+    expect(await q("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+    const abort = new AbortController();
+    const running = scoped(
+      {},
+      { signal: abort.signal },
+    )("SELECT count(*) FROM range(1000000000) a, range(1000000000) b");
+    setTimeout(() => abort.abort(new Error("enough")), 100);
+    await expect(running).rejects.toThrow("enough");
+  });
+
+  test("at the same time", async () => {
+    const q = scoped({ limits: { concurrency: 2 } });
+    const answers = await Promise.all(Array.from({ length: 7 }, (_, i) => q`SELECT ${i} + count(*) AS n FROM visits`));
+    expect(answers.map(([row]) => row!.n)).toEqual([500n, 501n, 502n, 503n, 504n, 505n, 506n]);
+  });
+
+  test("a stream that is left early costs nobody his turn", async () => {
+    const q = scoped({ limits: { concurrency: 1 } });
+    for (let i = 0; i < 3; i++) expect(await q("FROM range(10000000)").first()).toEqual({ range: 0n });
+  });
+});
+
+describe("bad grants", () => {
+  test.each([
+    [{ tables: { visits: { where: sql`tenant = '${"a"}'` } } }, "not used by the statement"],
+    [{ tables: { visits: { where: sql`tenant = ${{ a: 1 }}` } } }, "no literal"],
+  ] as const)("%#", (scope, message) => {
+    expect(() => lake.engine.scope(scope)).toThrow(message);
+  });
+});
+
+describe("attacks", () => {
+  const ends: { readonly q: Sql } = { q: undefined as never };
+  beforeAll(() => {
+    Object.assign(ends, { q: scoped({ limits: { timeoutMs: 2000, memoryBytes: 64 * 1024 ** 2 } }) });
+  });
+  afterAll(async () => {
+    expect(await ends.q("SELECT count(*) AS n FROM visits")).toEqual([{ n: 500n }]);
+  });
+
+  const secret = (): string => paths[2]!.replaceAll("'", "''");
+
+  test.each([
+    ["a table that is not granted", "FROM secrets"],
+    ["by its database", "FROM _eider_alone.main.visits"],
+    ["by another database", "FROM system.main.duckdb_settings"],
+    ["a file by its name", "FROM '/etc/passwd'"],
+    ["a file by a quoted name", 'FROM "/etc/passwd.csv"'],
+    ["a file that a CTE is called like", `WITH "/etc/passwd" AS (SELECT 1) FROM "/etc/passwd"`],
+    ["read_text", "FROM read_text('/etc/passwd')"],
+    ["read_parquet", "FROM read_parquet('/tmp/*.parquet')"],
+    ["READ_CSV in capitals", "SELECT * FROM READ_CSV('/etc/passwd')"],
+    ["glob", "FROM glob('/*')"],
+    ["a function behind a schema", "FROM main.read_text('/etc/passwd')"],
+    ["query", "FROM query('FROM secrets')"],
+    ["query_table", "FROM query_table('secrets')"],
+    ["a table function in a scalar subquery", "SELECT (SELECT content FROM read_text('/etc/passwd'))"],
+    ["a table function in a lambda", "SELECT list_transform([1], x -> (SELECT content FROM read_text('/etc/passwd')))"],
+    ["in a CTE that is not used", "WITH x AS (FROM read_text('/etc/passwd')) SELECT 1"],
+    ["in a set operation", "SELECT 'a' UNION ALL SELECT content FROM read_text('/etc/passwd')"],
+    ["in ORDER BY", "SELECT 1 ORDER BY (SELECT content FROM read_text('/etc/passwd'))"],
+    ["in LIMIT", "SELECT 1 LIMIT (SELECT count(*) FROM read_text('/etc/passwd'))"],
+    ["in FILTER", "SELECT count(*) FILTER (WHERE getvariable('x') IS NULL) FROM visits"],
+    ["in a window", "SELECT sum(1) OVER (ORDER BY current_setting('memory_limit')) FROM visits"],
+    ["in VALUES", "VALUES (current_setting('memory_limit'))"],
+    ["in PIVOT", "FROM (PIVOT visits ON (current_setting('memory_limit')) USING count(*))"],
+    ["getenv", "SELECT getenv('HOME')"],
+    ["settings", "SELECT current_setting('temp_directory')"],
+    ["settings as a table", "FROM duckdb_settings()"],
+    ["views and their SQL", "FROM duckdb_views()"],
+    ["the catalog", "FROM information_schema.tables"],
+    ["pg_catalog", "FROM pg_catalog.pg_class"],
+    ["sqlite_master", "FROM sqlite_master"],
+    ["secrets of DuckDB", "FROM duckdb_secrets()"],
+    ["other queries", "SELECT current_query()"],
+    ["logs", "FROM duckdb_logs"],
+    ["serialized SQL", "FROM json_execute_serialized_sql('{}')"],
+    ["sleep", "SELECT sleep_ms(10)"],
+    ["SHOW ALL TABLES", "SHOW ALL TABLES"],
+    ["another snapshot", "FROM visits AT (VERSION => 2)"],
+    ["EXPLAIN", "EXPLAIN SELECT 1"],
+    ["EXPLAIN ANALYZE", "EXPLAIN ANALYZE FROM visits"],
+    ["PIVOT as a statement", "PIVOT visits ON amount"],
+  ])("%s: refused", async (_, text) => {
+    await expect(ends.q(text)).rejects.toMatchObject({ name: "QueryError", code: "scope_refused" });
+  });
+
+  test.each([
+    ["two statements", "SELECT 1; SELECT 2", "multiple_statements"],
+    ["two behind a comment", "SELECT 1 --\n; DROP VIEW visits", "multiple_statements"],
+    ["ATTACH", "ATTACH '/tmp/x.db' AS x", "read_only_sql"],
+    ["COPY", "COPY (SELECT 1) TO '/tmp/x.csv'", "scope_refused"],
+    ["COPY FROM", "COPY visits FROM '/tmp/x.csv'", "read_only_sql"],
+    ["SET", "SET memory_limit = '10GB'", "read_only_sql"],
+    ["PRAGMA", "PRAGMA database_list", "read_only_sql"],
+    ["INSTALL", "INSTALL httpfs", "read_only_sql"],
+    ["LOAD", "LOAD httpfs", "read_only_sql"],
+    ["CREATE MACRO", "CREATE MACRO f() AS 1", "read_only_sql"],
+    ["CALL", "CALL pragma_version()", "read_only_sql"],
+    ["DML", "INSERT INTO visits VALUES (1)", "read_only_sql"],
+    ["DML in a CTE", "WITH x AS (INSERT INTO visits VALUES (1)) SELECT 1", "scope_refused"],
+    ["a comment in a comment", "/* /* */ SELECT 1", "syntax_error"],
+    ["NUL", "SELECT 1 \0 FROM secrets", "syntax_error"],
+    ["a very long statement", `SELECT '${"x".repeat(200_000)}'`, "sql_too_long"],
+  ])("%s: %s", async (_, text, code) => {
+    await expect(ends.q(text)).rejects.toMatchObject({ code });
+  });
+
+  test("a granted file by its path, which would show all its rows", async () => {
+    const path = paths[0]!.replaceAll("'", "''");
+    await expect(ends.q(`FROM '${path}'`)).rejects.toMatchObject({ code: "scope_refused" });
+    await expect(ends.q(`FROM read_parquet('${path}')`)).rejects.toMatchObject({ code: "scope_refused" });
+    await expect(ends.q(`FROM read_parquet('${secret()}')`)).rejects.toMatchObject({ code: "scope_refused" });
+  });
+
+  test("errors do not tell of rows that are not granted", async () => {
+    // Before the grant's condition the cast would meet 'hidden'.
+    const q = scoped({ tables: { ...TENANT_A.tables, visits: { where: sql`lower(tenant) = ${"a"}` } } });
+    for (const text of [
+      "SELECT count(*) AS n FROM visits WHERE CAST(amount AS INT) >= 0",
+      "SELECT count(*) AS n FROM visits v JOIN shop.orders o ON CAST(v.amount AS INT) >= o.id - 1000 WHERE o.id = 0",
+      "SELECT count(*) AS n FROM visits WHERE amount::INT IN (SELECT range::INT FROM range(1000))",
+    ]) {
+      expect(await q(text)).toEqual([{ n: 500n }]);
+    }
+  });
+
+  test("no condition of theirs moves below the grant's", async () => {
+    const fields: Field[] = ["id", "amount"].map((name, i) => ({
+      id: i + 1,
+      name,
+      type: { kind: "string" },
+      nullable: true,
+    }));
+    const granted = grantSql({ fields, where: "lower(tenant) = 'a'" }, `SELECT * FROM '${paths[0]}'`);
+    const explained = await lake.plain.runAndReadAll(`EXPLAIN SELECT * FROM (${granted}) WHERE id > 7`);
+    const plan = String(explained.getRows()[0]![1]);
+    const [theirs, barrier, ours] = [plan.indexOf("id > 7"), plan.indexOf("LIMIT"), plan.indexOf("lower(tenant)")];
+    expect(theirs).toBeGreaterThan(0);
+    expect(barrier).toBeGreaterThan(theirs);
+    expect(ours).toBeGreaterThan(barrier);
+  });
+
+  test.each([
+    ["a giant cross join", "SELECT count(*) FROM visits a, visits b, visits c, visits d, visits e"],
+    ["an endless recursion", "WITH RECURSIVE t AS (SELECT 1 AS x UNION ALL SELECT x FROM t) SELECT count(*) FROM t"],
+    [
+      "quadratic time in one call",
+      "SELECT levenshtein(string_agg(range::VARCHAR, ''), string_agg((range * 7)::VARCHAR, '')) FROM range(100000)",
+    ],
+  ])("%s: ended in time", { timeout: 20_000 }, async (_, text) => {
+    await expect(ends.q(text)).rejects.toMatchObject({ name: "LimitError", code: "timeout" });
+  });
+
+  test.each([
+    ["one giant text", "SELECT length(repeat('x', 1000000000))"],
+    ["many large texts", "SELECT string_agg(repeat('x', 1000000), '') FROM range(2000)"],
+    ["a giant list", "SELECT length(range(300000000))"],
+    ["padding", "SELECT length(lpad('x', 1000000000, 'y'))"],
+    ["printf", "SELECT length(printf('%1000000000d', 1))"],
+    ["a resized list", "SELECT len(list_resize([1], 300000000))"],
+    ["a giant result", "SELECT repeat('x', 100000) FROM range(100000)"],
+    [
+      "a doubling recursion",
+      "WITH RECURSIVE t AS (SELECT 'x' AS s UNION ALL SELECT s || s FROM t WHERE length(s) < 1000000000) SELECT max(length(s)) FROM t",
+    ],
+  ])("%s: ended within memory", { timeout: 20_000 }, async (_, text) => {
+    const before = process.memoryUsage.rss();
+    await expect(ends.q(text)).rejects.toMatchObject({ name: "LimitError" });
+    // The caller's process never held any of it.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 ** 2);
+  });
+});
