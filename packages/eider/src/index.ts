@@ -40,7 +40,21 @@ export {
   schemaFromJsonSchema,
   t,
 } from "@eider/core";
-export type { Query, QueryColumn, QueryOptions, QueryStats, Sql, SqlParam, SqlRunner, ValueMode } from "@eider/query";
+export type {
+  Query,
+  QueryColumn,
+  QueryOptions,
+  QueryStats,
+  ScopeLimits,
+  ScopeOptions,
+  Sql,
+  SqlFragment,
+  SqlParam,
+  SqlRunner,
+  TableGrant,
+  ValueMode,
+} from "@eider/query";
+export { sql } from "@eider/query";
 export type { Cursor } from "./cursor.js";
 export type { AppendChange, Change, FeedOptions, RollbackChange } from "./feed.js";
 export { Lake } from "./lake.js";
@@ -66,6 +80,7 @@ export type {
   VerifyOptions,
   VerifyReport,
 } from "./options.js";
+export type { Scope } from "./scope.js";
 export { Table } from "./table.js";
 export type {
   StagedAppend,

@@ -1,6 +1,6 @@
 import type { CursorInfo, SnapshotInfo, TagInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
-import { makeSql, type QueryOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
+import { makeSql, type QueryOptions, type ScopeOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
 import { type ObjectStore, openStore } from "@eider/storage";
 import { rollback } from "./commit/rollback.js";
 import { copyLake, shareLake } from "./copy.js";
@@ -13,6 +13,7 @@ import {
   checkLakeOptions,
   checkMaintainOptions,
   checkQueryOptions,
+  checkScopeOptions,
   checkTableOptions,
   checkTransactionOptions,
   checkVerifyOptions,
@@ -30,6 +31,7 @@ import type {
   VerifyOptions,
   VerifyReport,
 } from "./options.js";
+import { makeScope, type Scope } from "./scope.js";
 import { appendContext, describe, Table, type TableHost } from "./table.js";
 import { Transaction, type TransactionOptions, type TransactionResult } from "./transaction.js";
 import { verify } from "./verify.js";
@@ -186,6 +188,19 @@ export class Lake implements AsyncDisposable {
       checkTransactionOptions(options);
       this.#assertWritable();
       return Transaction.run(this.#open, appendContext(this.#open, APPEND_LAYOUT), work, options);
+    });
+  }
+
+  /**
+   * SQL for people you do not trust with the lake: one SELECT over granted rows and columns, within limits, in a process
+   * of its own. Its queries can do nothing else; see the documentation of scopes.
+   * @throws InvalidInputError `bad_option`; `bad_scope` with the first query
+   */
+  scope(options: ScopeOptions): Scope {
+    checkScopeOptions(options);
+    return makeScope(options, () => {
+      this.#assertOpen();
+      return this.#open.engine();
     });
   }
 

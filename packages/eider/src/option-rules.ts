@@ -4,7 +4,7 @@
  */
 
 import { type CsvOptions, InvalidInputError } from "@eider/core";
-import type { QueryOptions } from "@eider/query";
+import type { QueryOptions, ScopeLimits, ScopeOptions, TableGrant } from "@eider/query";
 import type { FeedOptions } from "./feed.js";
 import type {
   AppendOptions,
@@ -128,6 +128,29 @@ const QUERY: Rules<QueryOptions> = {
   prune: truth,
 };
 
+const SCOPE: Rules<ScopeOptions> = {
+  tables: object,
+  limits: object,
+  onLimit: oneOf("error", "truncate"),
+  threads: amount,
+};
+
+const GRANT: Rules<TableGrant> = {
+  where: {
+    expected: "what the tag sql makes",
+    accepts: (value) => isPlain(value) && "text" in value && "params" in value,
+  },
+  columns: texts,
+};
+
+const LIMITS: Rules<ScopeLimits> = {
+  rows: amount,
+  bytes: amount,
+  timeoutMs: amount,
+  memoryBytes: amount,
+  concurrency: { expected: "a number from 1 on", accepts: (value) => typeof value === "number" && value >= 1 },
+};
+
 /** Their values have errors of their own, where the encoder looks at them. */
 const FILES: Rules<FileOptions> = {
   compression: text,
@@ -186,6 +209,17 @@ export const checkLakeOptions = (options: LakeOptions): void => check("Lake.open
 export const checkTableOptions = (options: TableOptions): void => check("lake.table", options, TABLE);
 /** @throws InvalidInputError `bad_option` */
 export const checkQueryOptions = (options: QueryOptions): void => check("lake.with", options, QUERY);
+/** @throws InvalidInputError `bad_option` */
+export const checkScopeOptions = (options: ScopeOptions): void => {
+  check("lake.scope", options, SCOPE);
+  if (options.tables === undefined) {
+    throw new InvalidInputError("bad_option", "lake.scope needs tables: what is not granted there is not shown", {
+      subject: "tables",
+    });
+  }
+  if (options.limits !== undefined) check("a scope's limits", options.limits, LIMITS);
+  for (const [table, grant] of Object.entries(options.tables)) check(`the grant of table ${table}`, grant, GRANT);
+};
 /** @throws InvalidInputError `bad_option` */
 export const checkMaintainOptions = (options: MaintainOptions): void => check("lake.maintain", options, MAINTAIN);
 /** @throws InvalidInputError `bad_option` */
