@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
+import { buildScopeEntry } from "./scope-entry.js";
 import { Scratch } from "./support.js";
 
 /** A child process runs our sources, bundled, so that nothing needs to be built before. */
@@ -32,6 +33,15 @@ const LAKE = `
   const catalog = { head: async () => ({ snapshot: 0, time: 0, floor: 0 }), tables: async () => [] };
   const engine = await QueryEngine.open({ catalog, store: {}, tempDir: ${JSON.stringify(scratch.path)} });
 `;
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 async function child(script: string, env: Record<string, string> = {}): Promise<string> {
   const code = `const { QueryEngine } = await import(${JSON.stringify(bundle)});\n${script}`;
@@ -76,6 +86,20 @@ describe("a process", () => {
       console.log((await rows.next()).value.range);`);
     expect(out).toBe("0n\n");
     expect(readdirSync(scratch.path)).toEqual([]);
+  });
+
+  test("that never closes its engine, or leaves a scope's stream open, ends by itself, and the scope's process with it", async () => {
+    const entry = await buildScopeEntry();
+    const out =
+      await child(`${LAKE.replace("store: {}", `store: {}, scopeEntry: new URL(${JSON.stringify(String(entry))})`)}
+      const scope = engine.scope({ tables: {} });
+      const running = await scope.start({ text: "FROM range(10000000)", params: [] }, {}, "stream");
+      console.log((await running.chunks().next()).value.length > 0);
+      const { execSync } = await import("node:child_process");
+      console.log(execSync("pgrep -P " + process.pid + " node || true").toString().trim());`);
+    const [some, pid] = out.trim().split("\n");
+    expect(some).toBe("true");
+    await expect.poll(() => isAlive(Number(pid)), { timeout: 10_000 }).toBe(false);
   });
 
   test("that was killed leaves files that the next one removes", async () => {

@@ -33,7 +33,7 @@ export class ProcessPool implements AsyncDisposable {
    */
   take(): ScopeProcess {
     for (let known = this.#idle.pop(); known !== undefined; known = this.#idle.pop()) {
-      if (known.alive) return known.hold();
+      if (known.alive) return known;
     }
     const { entry = builtEntry(), cwd } = this.#options;
     if (entry === undefined) {
@@ -53,7 +53,6 @@ export class ProcessPool implements AsyncDisposable {
   async giveBack(used: ScopeProcess): Promise<void> {
     if (!(await used.closeStatement(CLOSE_MS))) return;
     if (this.#idle.length >= IDLE_PROCESSES) return used.kill(new Error("not needed any more"));
-    used.release();
     this.#idle.push(used);
   }
 
@@ -82,8 +81,10 @@ export class ScopeProcess {
     this.#child.on("message", (reply: ScopeReply) => {
       const waiting = this.#waiting;
       this.#waiting = undefined;
+      this.#keepsAlive(false);
       waiting?.resolve(reply);
     });
+    this.#keepsAlive(false);
     this.ended = new Promise((resolve) => {
       const end = (reason: unknown): void => {
         this.#gone ??= { reason };
@@ -103,6 +104,7 @@ export class ScopeProcess {
   /** @throws the reason for which the process was ended; LimitError `out_of_memory`; QueryError `engine_crashed` */
   request(request: ScopeRequest): Promise<ScopeReply> {
     if (this.#gone) return Promise.reject(this.#gone.reason);
+    this.#keepsAlive(true);
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#child.send(request, (error) => {
@@ -114,6 +116,7 @@ export class ScopeProcess {
   /** Ends it, whatever it does; what is asked of it fails for that reason. */
   async kill(reason: unknown): Promise<void> {
     this.#gone ??= { reason };
+    this.#keepsAlive(true);
     this.#child.kill("SIGKILL");
     await this.ended;
   }
@@ -140,16 +143,11 @@ export class ScopeProcess {
     }
   }
 
-  /** Keeps this process from holding the caller's alive. */
-  release(): void {
-    this.#child.unref();
-    this.#child.channel?.unref();
-  }
-
-  hold(): this {
-    this.#child.ref();
-    this.#child.channel?.ref();
-    return this;
+  /** Whether the caller's process waits for this one; only while something is expected of it. */
+  #keepsAlive(on: boolean): void {
+    const change = on ? "ref" : "unref";
+    this.#child[change]();
+    this.#child.channel?.[change]();
   }
 }
 

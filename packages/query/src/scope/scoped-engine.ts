@@ -224,6 +224,8 @@ function watch(process: ScopeProcess, timeoutMs: number, signal: AbortSignal | u
   const timer = setTimeout(() => {
     void process.kill(new LimitError("timeout", `the query took longer than its limit of ${timeoutMs} ms`));
   }, timeoutMs);
+  // A stream that nobody reads any more keeps no process alive; what is asked of the query's process does.
+  timer.unref();
   const abort = (): void => void process.kill(signal!.reason);
   signal?.addEventListener("abort", abort, { once: true });
   return () => {
