@@ -1,4 +1,5 @@
 import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { Lake } from "../src/index.js";
 import { spoolRows } from "../src/source/spool.js";
@@ -88,4 +89,19 @@ it("gives rows again that are as the source's, whatever they hold", async () => 
     ["b", 2],
   ]);
   expect(others).toEqual([Symbol.iterator, "text"]);
+});
+
+it("names the folder for temporary files that cannot be written", async () => {
+  const folder = fileURLToPath(import.meta.url);
+  await using spool = spoolRows(
+    (async function* () {
+      yield Array.from({ length: 20_000 }, (_, id) => ({ id }));
+      yield [{ id: 0 }];
+    })(),
+    folder,
+  );
+  const read = async (): Promise<void> => {
+    for await (const _ of spool.open());
+  };
+  await expect(read()).rejects.toMatchObject({ name: "StoreError", code: "temporary_file", subject: folder });
 });

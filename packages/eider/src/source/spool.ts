@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
-import { batchBytes, plainRow, type RecordBatch } from "@eider/core";
+import { batchBytes, plainRow, type RecordBatch, StoreError } from "@eider/core";
 
 /** Bytes read back from the file at a time. */
 const READ_BYTES = 1024 * 1024;
@@ -172,6 +172,15 @@ class Spool<T> implements Replayable<T> {
       this.#memoryWeight += this.#codec.weight(piece);
       return;
     }
+    const bytes = this.#codec.encode(piece);
+    try {
+      await this.#write(bytes);
+    } catch (error) {
+      throw temporaryFailed(error, this.#folder);
+    }
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
     if (!this.#file) {
       await mkdir(this.#folder, { recursive: true });
       this.#path = join(this.#folder, `eider-spool-${process.pid}-${randomUUID()}`);
@@ -179,7 +188,6 @@ class Spool<T> implements Replayable<T> {
       // Unlinked at once where the system allows it, so that a killed process leaves nothing behind.
       if (process.platform !== "win32") await rm(this.#path);
     }
-    const bytes = this.#codec.encode(piece);
     for (let written = 0; written < bytes.byteLength; ) {
       const left = bytes.byteLength - written;
       written += (await this.#file.write(bytes, written, left, this.#fileBytes + written)).bytesWritten;
@@ -192,6 +200,17 @@ class Spool<T> implements Replayable<T> {
     await this.#file?.close();
     if (this.#path) await rm(this.#path, { force: true });
   }
+}
+
+/** The lake's disk may be another one: so the folder is named. */
+function temporaryFailed(cause: unknown, folder: string): StoreError {
+  const { code = "" } = cause as NodeJS.ErrnoException;
+  const reason = code === "ENOSPC" || code === "EDQUOT" ? "its disk is full" : `it cannot be written (${code})`;
+  return new StoreError(
+    "temporary_file",
+    `${folder}, where input is kept that may be read twice: ${reason}. Make room there, or set TMPDIR or cacheDir`,
+    { subject: folder, cause },
+  );
 }
 
 /** Writes a stream to a temporary file, for engines that read only files; removed when disposed. */
