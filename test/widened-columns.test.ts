@@ -2,6 +2,8 @@
 
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
+import { SqliteCatalog } from "@eider/catalog";
+import { MemoryStore } from "@eider/storage";
 import { Lake } from "eider";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
@@ -60,4 +62,24 @@ test("a column that came after the first file, and one that keeps its type", asy
     { id: 0n, later: null },
     { id: 1n, later: 2n },
   ]);
+});
+
+test("an integer that comes while a column is widened stays exact", async () => {
+  let meanwhile: (() => Promise<unknown>) | undefined;
+  class Store extends MemoryStore {
+    override async put(...args: Parameters<MemoryStore["put"]>): ReturnType<MemoryStore["put"]> {
+      const act = meanwhile;
+      meanwhile = undefined;
+      await act?.();
+      return super.put(...args);
+    }
+  }
+  await using lake = await Lake.open({ store: new Store(), catalog: await SqliteCatalog.open({ path: ":memory:" }) });
+  const table = lake.table("t");
+  await table.append([{ v: 1 }]);
+  // The first look finds integers that float64 holds; this one is not among them.
+  meanwhile = () => table.append([{ v: 2n ** 53n + 1n }]);
+  await table.append([{ v: 0.5 }]).catch(() => undefined);
+  const rows = await lake.sql`SELECT v::VARCHAR AS v FROM t`;
+  expect(rows.map(({ v }) => String(v).replace(/\.0+$/, ""))).toContain("9007199254740993");
 });

@@ -177,6 +177,11 @@ export type Operation =
       readonly version: number;
       readonly schema: Schema;
       readonly lastFieldId: number;
+      /**
+       * Where columns are widened that hold only some of their values exactly, such as int64 to float64: the snapshot whose
+       * values were looked at. Rows that came later make the change stale.
+       */
+      readonly valuesOf?: number;
       /** Present exactly when version is 1. */
       readonly create?: {
         readonly name: string;

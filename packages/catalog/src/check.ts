@@ -76,6 +76,8 @@ export interface CatalogState {
   /** By its batch id; undefined once it is folded. */
   liveHot(table: string, batch: string): Extent | undefined;
   totals(table: string): Totals;
+  /** The last snapshot that changed its rows or its files. */
+  changedIn(table: string): number;
   /** The table as it was at a snapshot; undefined if it was not there. */
   past(table: string, snapshot: number): PastTable | undefined;
 }
@@ -228,6 +230,12 @@ class Planning {
       return stale(
         "schema",
         `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, version ${change.version} was planned`,
+      );
+    }
+    if (change.valuesOf !== undefined && this.#state.changedIn(change.table) > change.valuesOf) {
+      return stale(
+        "schema",
+        `rows were added to ${quote(table.name)} since its values were looked at to widen a column`,
       );
     }
     // Field ids are never reused, so the highest one never falls.

@@ -273,12 +273,14 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
   switch (op) {
     case "schema": {
       const create = json.optional("create");
+      const valuesOf = json.optional("valuesOf");
       return {
         op,
         table: table(),
         version: json.get("version").count(1),
         schema: readSchema(json.get("schema")),
         lastFieldId: json.get("lastFieldId").count(),
+        ...(valuesOf && { valuesOf: valuesOf.count() }),
         ...(create && {
           create: {
             name: create.get("name").text(),

@@ -86,6 +86,10 @@ export class GroupState implements CatalogState {
     return this.#state.totals(table);
   }
 
+  changedIn(table: string): number {
+    return this.#state.changedIn(table);
+  }
+
   liveFile(table: string, key: string): Extent | undefined {
     return this.#state.liveFile(table, key);
   }

@@ -155,6 +155,14 @@ export class SqliteState implements CatalogState {
     return findLiveHot(this.#driver, this.#need(table), batch);
   }
 
+  changedIn(table: string): number {
+    const row = this.#driver.get<{ snapshot: number }>(
+      "SELECT snapshot FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1",
+      this.#need(table),
+    );
+    return row?.snapshot ?? corrupt(`the table ${table} has no totals`);
+  }
+
   totals(table: string): Totals {
     const known = this.#totals.get(table);
     if (known) return known;

@@ -259,6 +259,15 @@ describe("check", () => {
     expect(shortly(check(followed(), input))).toBe(expected);
   });
 
+  it("rows that came after a widening's look at the values make it stale", () => {
+    const widen = (valuesOf: number): Draft => ({
+      operations: [{ ...(evolve("t1", 2) as Extract<Operation, { op: "schema" }>), valuesOf }],
+    });
+    const state = stateAfter([create("t1", "Events"), append("t1", "b-1", ["k1"])], [append("t1", "b-2", ["k2"])]);
+    expect(shortly(check(state, widen(1)))).toBe("stale schema");
+    expect(shortly(check(state, widen(2)))).toBe("apply");
+  });
+
   it("says which batch, table, snapshot and hashes conflict", () => {
     const hash = `rows:${"9".repeat(64)}`;
     expect(check(lake(), draft(append("t1", "b-2", [], { hash })))).toMatchObject({

@@ -98,6 +98,10 @@ export class MemoryState implements CatalogState {
     return found && { rows: found.rows, bytes: found.rowsOf.data.length };
   }
 
+  changedIn(table: string): number {
+    return this.#tables.get(table)!.totals.at(-1)!.snapshot;
+  }
+
   totals(table: string): Totals {
     return this.#tables.get(table)!.totals.at(-1)!.totals;
   }

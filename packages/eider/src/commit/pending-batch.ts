@@ -4,6 +4,7 @@ import type { IntegerBounds, Operation, Receipt, TableInfo } from "@eider/catalo
 import {
   BatchConflictError,
   childFields,
+  type DataType,
   type Field,
   InvalidInputError,
   lastFieldId,
@@ -114,7 +115,7 @@ export class PendingBatch {
     const files = await this.#stage!.finish();
     this.#enter("commit");
     append.signal?.throwIfAborted();
-    const { operations, after } = this.#schemaOperations(target, read.schema);
+    const { operations, after } = this.#schemaOperations(target, read.schema, base);
     const { schemaVersion } = after;
     return {
       operations: [
@@ -201,6 +202,7 @@ export class PendingBatch {
   #schemaOperations(
     { id, folder, table }: Target,
     schema: Schema,
+    base: number,
   ): { readonly operations: readonly Operation[]; readonly after: TableState } {
     if (!table) {
       const { plan } = this.#options;
@@ -212,7 +214,16 @@ export class PendingBatch {
     const version = table.schemaVersion + 1;
     const newest = Math.max(table.lastFieldId, lastFieldId(schema));
     return {
-      operations: [{ op: "schema", table: id, version, schema, lastFieldId: newest }],
+      operations: [
+        {
+          op: "schema",
+          table: id,
+          version,
+          schema,
+          lastFieldId: newest,
+          ...(widensIntegers(table.schema, schema) && { valuesOf: base }),
+        },
+      ],
       after: { ...table, schema, schemaVersion: version, lastFieldId: newest },
     };
   }
@@ -250,6 +261,19 @@ interface Target {
   readonly id: string;
   readonly folder: string;
   readonly table: TableState | undefined;
+}
+
+/** Whether a column of integers becomes one that holds only some integers exactly. */
+function widensIntegers(before: Schema, after: Schema): boolean {
+  const types = new Map<number, DataType>();
+  const note = ({ id, type }: Field): void => {
+    types.set(id, type);
+    childFields(type).forEach(note);
+  };
+  after.fields.forEach(note);
+  const widens = ({ id, type }: Field): boolean =>
+    (/^u?int/.test(type.kind) && /^(float|decimal)/.test(types.get(id)?.kind ?? "")) || childFields(type).some(widens);
+  return before.fields.some(widens);
 }
 
 /** What is stored in integer columns, where that is known: decides whether they may become float64. */
