@@ -7,6 +7,7 @@ import { CatalogError, EiderError, QueryError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import { type ErrorContext, isFatal, readDuckDBError, toQueryError } from "./duckdb-error.js";
 import { EngineQuery, type QueryRunner, type RunningQuery } from "./engine-query.js";
+import { HotFiles } from "./hot-files.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
 import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
@@ -57,6 +58,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   readonly #options: EngineOptions;
   readonly #temp: TempFolder;
   readonly #files: LocalFiles;
+  readonly #hot: HotFiles;
   readonly #importer: ParquetImporter;
   readonly #planner: Planner;
   readonly #scans: ScanPlanner;
@@ -79,7 +81,8 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     });
     // Plans need no cores and little memory of their own.
     this.#scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
-    this.#planner = new Planner(options.catalog, this.#files, this.#scans);
+    this.#hot = new HotFiles(options.catalog, join(temp.path, "hot"));
+    this.#planner = new Planner(options.catalog, this.#files, this.#hot, this.#scans);
     this.#scopes = new ProcessPool({ entry: options.scopeEntry, cwd: temp.path });
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
@@ -185,6 +188,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       planner: new ScopePlanner({
         catalog: this.#options.catalog,
         files: this.#files,
+        hot: this.#hot,
         planner: this.#planner,
         scans: this.#scans,
         grants: scope.tables,
@@ -194,7 +198,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
 
   /**
    * The SELECT that plain DuckDB runs to read a table as `lake.sql` does.
-   * @throws NotFoundError `unknown_table`, `snapshot_not_found`
+   * @throws NotFoundError `unknown_table`, `snapshot_not_found`; QueryError `hot_rows` if some rows are in no file
    */
   async filesSql(tableName: string, at?: number | string | Date): Promise<string> {
     this.#assertOpen();

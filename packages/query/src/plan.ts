@@ -11,6 +11,7 @@ import {
 } from "@eider/catalog";
 import { NotFoundError, QueryError } from "@eider/core";
 import { unknownTableMessage } from "./duckdb-error.js";
+import type { HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { EngineQueryOptions, SqlParam } from "./query.js";
@@ -59,15 +60,17 @@ interface Tables {
 export class Planner implements AsyncDisposable {
   readonly #catalog: Catalog;
   readonly #files: LocalFiles;
+  readonly #hot: HotFiles;
   readonly #scans: ScanPlanner;
   readonly #lists = new Map<number, Promise<readonly TableInfo[]>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
   /** Where the same file always has the same path. */
   readonly #views = new Map<string, Promise<TableView>>();
 
-  constructor(catalog: Catalog, files: LocalFiles, scans: ScanPlanner) {
+  constructor(catalog: Catalog, files: LocalFiles, hot: HotFiles, scans: ScanPlanner) {
     this.#catalog = catalog;
     this.#files = files;
+    this.#hot = hot;
     this.#scans = scans;
   }
 
@@ -107,22 +110,36 @@ export class Planner implements AsyncDisposable {
     for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
+    const holds: { release(): Promise<void> }[] = [held];
+    const release = async (): Promise<void> => {
+      for (const hold of holds) await hold.release();
+    };
     try {
-      const show = (of: readonly ResolvedTable[]): Promise<TableView[]> =>
-        Promise.all(of.map((table) => this.view(table, held, statement.comparesNulls)));
-      const views = [...(await show(here)), ...systemViews];
+      const show = async (of: readonly ResolvedTable[], then: number): Promise<TableView[]> => {
+        const views: TableView[] = [];
+        for (const resolved of of) {
+          const hot =
+            batchId === undefined
+              ? await this.#hot.hold(resolved.table, then, signal)
+              : await this.#hot.holdBatch(resolved.table, then, batchId);
+          holds.push(hot);
+          views.push(await this.view(resolved, held, hot.files, statement.comparesNulls));
+        }
+        return views;
+      };
+      const views = [...(await show(here, snapshot)), ...systemViews];
       const others = new Map<number, readonly TableView[]>();
-      for (const [then, of] of there) others.set(then, await show(of));
+      for (const [then, of] of there) others.set(then, await show(of, then));
       return {
         snapshot,
         tables: all.map((table) => table.name),
         files,
         filesConsidered,
         travels: tables.travels,
-        session: { key: keys.join(";"), main: views, others, release: held.release },
+        session: { key: keys.join(";"), main: views, others, release },
       };
     } catch (error) {
-      await held.release();
+      await release();
       throw error;
     }
   }
@@ -175,9 +192,10 @@ export class Planner implements AsyncDisposable {
     const tables = await this.#listTables(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
     if (table) {
+      if (table.hotBatches > 0) throw hotRows(table, snapshot);
       const resolved = await this.resolve(table, snapshot, ANY_FILE);
       // Held until the engine closes, for nobody knows how long what is printed is used.
-      return (await this.view(resolved, await this.#files.hold(resolved.files))).sql;
+      return (await this.view(resolved, await this.#files.hold(resolved.files), [])).sql;
     }
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
@@ -200,7 +218,10 @@ export class Planner implements AsyncDisposable {
   }
 
   /** The table's columns that some of the files may hold in a narrower type, where that matters. */
-  async #widened(table: TableInfo, files: readonly ListedFile[]): Promise<ReadonlySet<number> | undefined> {
+  async #widened(
+    table: TableInfo,
+    files: readonly Pick<ListedFile, "schemaVersion" | "addedIn">[],
+  ): Promise<ReadonlySet<number> | undefined> {
     const [first, ...rest] = files;
     if (first === undefined) return undefined;
     const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
@@ -213,19 +234,34 @@ export class Planner implements AsyncDisposable {
    * @param guardsAll whether no filter at all goes to the files: DuckDB 1.5 skips row groups whose nulls match
    *   `x < 1 OR x IS DISTINCT FROM 2`, for it takes a null for no match of the second half
    */
-  view({ key, table, files }: ResolvedTable, held: HeldFiles, guardsAll = false): Promise<TableView> {
+  view(
+    { key, table, files }: ResolvedTable,
+    held: HeldFiles,
+    hot: readonly HotFile[],
+    guardsAll = false,
+  ): Promise<TableView> {
     const make = async (): Promise<TableView> => {
       const sql = tableSql(
         table.schema,
-        files.map((file) => ({ path: held.path(file), rows: file.rows })),
-        guardsAll ? new Set(table.schema.fields.map(({ id }) => id)) : await this.#widened(table, files),
+        [...files.map((file) => ({ path: held.path(file), rows: file.rows })), ...hot],
+        guardsAll ? new Set(table.schema.fields.map(({ id }) => id)) : await this.#widened(table, [...files, ...hot]),
       );
       return { name: table.name, sql };
     };
-    return this.#files.areInPlace
+    return this.#files.areInPlace && hot.length === 0
       ? remember(this.#views, guardsAll ? `${key}:guarded` : key, CACHED_VIEWS, make)
       : make();
   }
+}
+
+/** Rows that are in no file, which plain DuckDB could not read. */
+function hotRows({ name, hotBatches }: TableInfo, snapshot: number): QueryError {
+  return new QueryError(
+    "hot_rows",
+    `${hotBatches} small batches of table ${JSON.stringify(name)} are in no file at snapshot ${snapshot}: ` +
+      "open the lake for writing, and run lake.maintain() to fold them",
+    { subject: name },
+  );
 }
 
 /** What a snapshot says never changes. The `limit` values used last are kept; failures are not. */

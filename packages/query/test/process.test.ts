@@ -23,7 +23,9 @@ beforeAll(async () => {
     target: "node20",
     external: ["@duckdb/*", "better-sqlite3", "apache-arrow", "@foxglove/*"],
     alias: { "@eider/core": source("core"), "@eider/storage": source("storage"), "@eider/catalog": source("catalog") },
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
+    },
     logLevel: "error",
   });
   return () => scratch[Symbol.dispose]();

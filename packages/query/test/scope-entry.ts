@@ -17,7 +17,9 @@ export async function buildScopeEntry(): Promise<URL> {
     target: "node20",
     external: ["@duckdb/*", "better-sqlite3", "apache-arrow", "@foxglove/*"],
     alias: { "@eider/core": source("core"), "@eider/storage": source("storage"), "@eider/catalog": source("catalog") },
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
+    },
     logLevel: "error",
   });
   return pathToFileURL(outfile);

@@ -5,8 +5,19 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { type Catalog, SqliteCatalog, type TableInfo } from "@eider/catalog";
-import { assignFieldIds, lastFieldId, type Schema, type SchemaInput, storedSchema, toSchema } from "@eider/core";
+import { type Catalog, type DataFile, SqliteCatalog, type TableInfo } from "@eider/catalog";
+import {
+  assignFieldIds,
+  concatBatches,
+  createTextParser,
+  encodeRecordBatch,
+  lastFieldId,
+  type RecordBatch,
+  type Schema,
+  type SchemaInput,
+  storedSchema,
+  toSchema,
+} from "@eider/core";
 import { FileStore, MemoryStore, type ObjectStore } from "@eider/storage";
 import { type EngineOptions, makeSql, QueryEngine, type QueryOptions, type Sql } from "../src/index.js";
 
@@ -111,6 +122,31 @@ export class TestLake implements AsyncDisposable {
     options: { readonly copy?: string; readonly key?: string } = {},
   ): Promise<string> {
     const table = (await this.catalog.table(name))!;
+    const { file, intent } = await this.#write(table, select, options);
+    await this.#commit(
+      [
+        {
+          op: "append",
+          table: table.id,
+          batch: `batch-${this.#files}`,
+          hash: `bytes:${file.sha256}`,
+          rows: file.rows,
+          schemaVersion: table.schemaVersion,
+          files: [file],
+          rejects: [],
+        },
+      ],
+      intent,
+    );
+    return file.key;
+  }
+
+  /** Puts a data file; its intent is left to whoever commits it. */
+  async #write(
+    table: TableInfo,
+    select: string,
+    options: { readonly copy?: string; readonly key?: string } = {},
+  ): Promise<{ readonly file: DataFile; readonly intent: string }> {
     const path = join(this.scratch.path, `written-${++this.#files}.parquet`);
     const ids = storedSchema(table.schema)
       .fields.map((field) => `"${field.name.replaceAll('"', '""')}": ${field.id}`)
@@ -125,33 +161,42 @@ export class TestLake implements AsyncDisposable {
     const key = options.key ?? `${table.folder}/data/${intent.base}-${this.#files}.parquet`;
     await this.store.put(key, bytes);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
-    await this.#commit(
-      [
-        {
-          op: "append",
-          table: table.id,
-          batch: `batch-${this.#files}`,
-          hash: `bytes:${sha256}`,
-          rows,
-          schemaVersion: table.schemaVersion,
-          files: [
-            {
-              key,
-              bytes: bytes.length,
-              rows,
-              sha256,
-              base: intent.base,
-              schemaVersion: table.schemaVersion,
-              partition: [],
-              columns: [],
-            },
-          ],
-          rejects: [],
-        },
-      ],
-      intent.id,
-    );
-    return key;
+    const { schemaVersion } = table;
+    const file = {
+      key,
+      bytes: bytes.length,
+      rows,
+      sha256,
+      base: intent.base,
+      schemaVersion,
+      partition: [],
+      columns: [],
+    };
+    return { file, intent: intent.id };
+  }
+
+  /** Appends rows in NDJSON as hot batches of one entry: `{ batch id: lines }`. */
+  async appendHot(name: string, batches: Readonly<Record<string, readonly string[]>>): Promise<void> {
+    const table = (await this.catalog.table(name))!;
+    const schema = storedSchema(table.schema);
+    const appends = Object.entries(batches).map(([batch, lines]) => {
+      const parts: RecordBatch[] = [];
+      const options = { schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" } as const;
+      const parser = createTextParser(options, (part) => parts.push(part));
+      parser.push(Buffer.from(lines.join("\n")));
+      parser.end();
+      const hot = { data: encodeRecordBatch(concatBatches(parts)), bounds: [] };
+      const what = { op: "append", table: table.id, batch, hash: `bytes:${batch}`, rows: lines.length } as const;
+      return { ...what, schemaVersion: table.schemaVersion, files: [], hot, rejects: [] };
+    });
+    await this.#commit(appends);
+  }
+
+  /** Puts hot batches into a data file, which a SELECT of plain DuckDB gives. */
+  async fold(name: string, removeHot: readonly string[], select: string): Promise<void> {
+    const table = (await this.catalog.table(name))!;
+    const { file, intent } = await this.#write(table, select);
+    await this.#commit([{ op: "rearrange", table: table.id, removeHot, removeFiles: [], addFiles: [file] }], intent);
   }
 
   async #commit(operations: Parameters<Catalog["commit"]>[0]["operations"], intent?: string): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { ANY_FILE, allOf, type Catalog, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
 import { type Field, InvalidInputError, nameKey } from "@eider/core";
+import type { HeldHotFiles, HotFiles } from "../hot-files.js";
 import type { LocalFiles } from "../local-files.js";
 import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
 import type { Planner } from "../plan.js";
@@ -47,6 +48,7 @@ type Judge = (
 export interface ScopePlannerOptions {
   readonly catalog: Catalog;
   readonly files: LocalFiles;
+  readonly hot: HotFiles;
   readonly planner: Planner;
   /** Of the trusted instance: for what the grants say, not for statements. */
   readonly scans: ScanPlanner;
@@ -77,7 +79,7 @@ export class ScopePlanner {
     { at, prune = true, signal }: QueryOptions,
     judge: Judge,
   ): Promise<ScopedPlan> {
-    const { catalog, files, planner } = this.#options;
+    const { catalog, files, hot, planner } = this.#options;
     const snapshot = await snapshotOf(catalog, at);
     const granted = await this.#granted(snapshot);
     const empty = ({ table, fields }: GrantedTable): TableView => ({
@@ -102,23 +104,29 @@ export class ScopePlanner {
     );
     const all = resolved.flatMap((table) => table.files);
     const held = await files.hold(all, signal);
+    const heldHot: HeldHotFiles[] = [];
+    const release = async (): Promise<void> => {
+      for (const hold of [held, ...heldHot]) await hold.release();
+    };
     try {
-      const views = await Promise.all(
-        named.map(async (each, i) => {
-          const { name, sql } = await planner.view(resolved[i]!, held, statement.comparesNulls);
-          return { name, sql: grantSql(each, sql) };
-        }),
-      );
+      const views: TableView[] = [];
+      for (const [i, each] of named.entries()) {
+        const own = await hot.hold(each.table, snapshot, signal);
+        heldHot.push(own);
+        const { name, sql } = await planner.view(resolved[i]!, held, own.files, statement.comparesNulls);
+        views.push({ name, sql: grantSql(each, sql) });
+      }
+      const hotPaths = heldHot.flatMap((own) => own.files.map(({ path }) => path));
       return {
         snapshot,
         filesConsidered: named.reduce((sum, { table }) => sum + table.files, 0),
         files: all.length,
         views,
-        paths: all.map((file) => held.path(file)),
-        release: held.release,
+        paths: [...all.map((file) => held.path(file)), ...hotPaths],
+        release,
       };
     } catch (error) {
-      await held.release();
+      await release();
       throw error;
     }
   }
