@@ -232,7 +232,9 @@ class Planning {
         `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, version ${change.version} was planned`,
       );
     }
-    if (change.valuesOf !== undefined && this.#state.changedIn(change.table) > change.valuesOf) {
+    // Whatever else this draft has done to the table, its writer knew.
+    const looked = change.valuesOf !== undefined && this.#state.table(change.table) ? change.valuesOf : undefined;
+    if (looked !== undefined && this.#state.changedIn(change.table) > looked) {
       return stale(
         "schema",
         `rows were added to ${quote(table.name)} since its values were looked at to widen a column`,

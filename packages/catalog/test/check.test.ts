@@ -266,6 +266,8 @@ describe("check", () => {
     const state = stateAfter([create("t1", "Events"), append("t1", "b-1", ["k1"])], [append("t1", "b-2", ["k2"])]);
     expect(shortly(check(state, widen(1)))).toBe("stale schema");
     expect(shortly(check(state, widen(2)))).toBe("apply");
+    const made = { operations: [create("t1", "Events"), append("t1", "b-1", ["k1"]), ...widen(0).operations] };
+    expect(shortly(check(new MemoryState(), made))).toBe("apply");
   });
 
   it("says which batch, table, snapshot and hashes conflict", () => {
