@@ -1,0 +1,13 @@
+// Appends batches one after the other, from a common instant on. Prints each result with how long it was waited for.
+import { Lake } from "eider";
+
+const { lake: where, writer, count, at } = JSON.parse(process.argv[2]);
+const lake = await Lake.open(where);
+const table = lake.table("t");
+await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - Date.now())));
+for (let i = 0; i < count; i++) {
+  const from = performance.now();
+  const { status, receipt } = await table.append([{ writer, i }], { batchId: `${writer}-${i}` });
+  console.log(JSON.stringify({ status, ...receipt, waitMs: performance.now() - from }));
+}
+await lake.close();

@@ -1,0 +1,57 @@
+/** Many processes that write to one local lake at once: the lock of the catalog is what they meet at. */
+
+import { Lake } from "eider";
+import { expect, it } from "vitest";
+import { runChild } from "./support/child.js";
+import { temporaryFolder } from "./support/folder.js";
+
+const PROCESSES = 8;
+const APPENDS = 200;
+
+interface Answer {
+  readonly status: string;
+  readonly batchId: string;
+  readonly snapshot: number;
+  readonly waitMs: number;
+}
+
+it("eight processes append 200 batches each: all commit once, and none hears of the lock", async () => {
+  const where = temporaryFolder();
+  await (await Lake.open(where)).close();
+  const at = Date.now() + 3000;
+  const children = await Promise.all(
+    Array.from({ length: PROCESSES }, (_, writer) =>
+      runChild("append-waits", { lake: where, writer, count: APPENDS, at }),
+    ),
+  );
+  for (const child of children) expect(child).toMatchObject({ code: 0, stderr: "" });
+  const answers = children.flatMap((child) => child.lines as Answer[]);
+  console.log(describeWaits(answers.map(({ waitMs }) => waitMs)));
+
+  const total = PROCESSES * APPENDS;
+  expect(answers).toHaveLength(total);
+  expect(answers.filter(({ status }) => status !== "committed")).toEqual([]);
+  // Each append is a commit of its own: numbers are dense, and nobody was told another's.
+  expect(answers.map(({ snapshot }) => snapshot).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: total }, (_, i) => i + 1),
+  );
+  for (const { lines } of children) {
+    const snapshots = (lines as Answer[]).map(({ snapshot }) => snapshot);
+    expect(snapshots).toEqual(snapshots.toSorted((a, b) => a - b));
+  }
+
+  await using lake = await Lake.open(where, { mode: "open" });
+  expect(await lake.sql("SELECT count(*) AS n, count(DISTINCT (writer, i)) AS d, sum(i) AS s FROM t")).toEqual([
+    { n: 1600n, d: 1600n, s: 159_200n }, // 8 × (0 + … + 199)
+  ]);
+  expect(await lake.verify()).toMatchObject({ ok: true, files: total, findings: [] });
+});
+
+/** For whoever reads: a time decides nothing here. */
+function describeWaits(waits: readonly number[]): string {
+  const sorted = waits.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))]!;
+  const [median, p99, max] = [at(0.5), at(0.99), at(1)];
+  const figures = `median ${median.toFixed(1)}, p99 ${p99.toFixed(1)}, longest ${max.toFixed(1)} ms`;
+  return `waits of ${sorted.length} appends: ${figures}; longest/median ${(max / median).toFixed(1)}`;
+}
