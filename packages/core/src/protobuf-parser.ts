@@ -2,6 +2,7 @@
 
 import { BatchParser } from "./batch-parser.js";
 import { base64Text } from "./binary-text.js";
+import { InvalidInputError } from "./errors.js";
 import { bytesOfValue, kindOf } from "./js-values.js";
 import type { Parser, ParserOptions } from "./parser.js";
 import { MessageContext } from "./protobuf-fields.js";
@@ -59,7 +60,11 @@ class ProtobufParser extends BatchParser<readonly Uint8Array[]> {
     this.#message = new MessageValues(fields, this.batches.columns, "", this.#context);
   }
 
+  /** @throws InvalidInputError `bad_source` for one message in place of a list: each of its bytes would count as one */
   push(input: readonly Uint8Array[]): void {
+    if (ArrayBuffer.isView(input)) {
+      throw new InvalidInputError("bad_source", "a parser of messages takes a list of them: push([message])");
+    }
     for (const payload of input) this.#row(payload);
   }
 

@@ -320,6 +320,8 @@ describe("what is refused", () => {
     expect(refusal(one("bytes"), new Uint8Array(2 ** 24 + 1))).toMatch(/^row_too_large/);
     expect(read(one("bytes"), ["0a 00" as never]).rejects).toMatchObject([{ line: 1, code: "not_bytes" }]);
     expect(read(one("int32"), [wire("08 05").buffer as never]).rows).toEqual([{ v: 5 }]);
+    // One message alone is no list of messages of a byte each.
+    expect(() => read(one("int32"), wire("08 05") as never)).toThrow("push([message])");
     // Two bytes each make a thousand values.
     const wide = Array.from(
       { length: 1000 },
