@@ -1,8 +1,11 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { Lake } from "../src/index.js";
-import { spoolRows } from "../src/source/spool.js";
+import { spoolRows, spoolToFile } from "../src/source/spool.js";
 
 /** More rows than a spool keeps in memory. */
 const MANY = 25_000;
@@ -104,4 +107,24 @@ it("names the folder for temporary files that cannot be written", async () => {
     for await (const _ of spool.open());
   };
   await expect(read()).rejects.toMatchObject({ name: "StoreError", code: "temporary_file", subject: folder });
+});
+
+it("of a stream that goes to a file, the folder's fault and the source's are told apart", async () => {
+  const place = mkdtempSync(join(tmpdir(), "eider-spool-"));
+  const folder = join(place, "file");
+  writeFileSync(folder, "");
+  const chunks = (): AsyncIterable<Uint8Array> => Readable.from([Buffer.from("ab"), Buffer.from("c")]);
+  await expect(spoolToFile(chunks(), folder)).rejects.toMatchObject({ code: "temporary_file", subject: folder });
+  const failing = (async function* () {
+    yield Buffer.from("ab");
+    throw new Error("of the source");
+  })();
+  await expect(spoolToFile(failing, place)).rejects.toThrow("of the source");
+  expect(readdirSync(place)).toEqual(["file"]);
+  {
+    await using spooled = await spoolToFile(chunks(), place);
+    expect(readFileSync(spooled.path, "utf8")).toBe("abc");
+  }
+  expect(readdirSync(place)).toEqual(["file"]);
+  rmSync(place, { recursive: true });
 });

@@ -5,7 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { type FileHandle, mkdir, open, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { batchBytes, plainRow, type RecordBatch, StoreError } from "@eider/core";
@@ -213,18 +213,31 @@ function temporaryFailed(cause: unknown, folder: string): StoreError {
   );
 }
 
-/** Writes a stream to a temporary file, for engines that read only files; removed when disposed. */
+/**
+ * Writes a stream to a temporary file, for engines that read only files; removed when disposed. What the source throws
+ * passes unchanged.
+ * @throws StoreError `temporary_file`
+ */
 export async function spoolToFile(
   source: AsyncIterable<Uint8Array>,
   folder: string,
 ): Promise<AsyncDisposable & { readonly path: string }> {
-  await mkdir(folder, { recursive: true });
   const path = join(folder, `eider-spool-${process.pid}-${randomUUID()}`);
   const dispose = async (): Promise<void> => rm(path, { force: true });
+  const orFail = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw temporaryFailed(error, folder);
+    }
+  };
   try {
-    await writeFile(path, source, { flag: "wx", mode: 0o600 });
+    await orFail(() => mkdir(folder, { recursive: true }));
+    await using file = await orFail(() => open(path, "wx", 0o600));
+    for await (const chunk of source) await orFail(() => file.appendFile(chunk));
   } catch (error) {
-    await dispose();
+    // What is left of it is not the reason.
+    await dispose().catch(() => undefined);
     throw error;
   }
   return { path, [Symbol.asyncDispose]: dispose };
