@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NotFoundError } from "@eider/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { installDebianPackages } from "../../../test/support/debian.js";
 import { reportUnavailable } from "../../../test/support/unavailable.js";
 import { conformanceChecks, runCheck } from "../src/conformance.js";
 import { FileStore, type StoreWarning } from "../src/index.js";
@@ -127,36 +128,65 @@ describe("where names that differ by case or form are one, in simulation", () =>
   });
 });
 
-/** Mounts a small disk of the kind through FUSE; undefined where that cannot be done. */
-function mount(kind: "exfat" | "ntfs"): { readonly path: string; readonly unmount: () => void } | undefined {
-  const run = (command: string, ...args: string[]): string => execFileSync(command, args, { stdio: "pipe" }).toString();
-  const base = join(folder, kind);
-  try {
-    execFileSync("mkdir", ["-p", `${base}-disk`]);
-    run("truncate", "-s", "20M", `${base}.img`);
-    if (kind === "exfat") run("mkfs.exfat", `${base}.img`);
-    else run("mkfs.ntfs", "-F", "-q", `${base}.img`);
-    const device = run("losetup", "-f", "--show", `${base}.img`).trim();
-    try {
-      if (kind === "exfat") run("mount.exfat-fuse", device, `${base}-disk`);
-      else run("lowntfs-3g", "-o", "ignore_case", device, `${base}-disk`);
-    } catch (error) {
-      run("losetup", "-d", device);
-      throw error;
-    }
-    const unmount = (): void => {
-      run("umount", `${base}-disk`);
-      run("losetup", "-d", device);
-    };
-    return { path: `${base}-disk`, unmount };
-  } catch {
-    return undefined;
-  }
+const DISKS = {
+  exfat: { tools: ["mkfs.exfat", "mount.exfat-fuse"], packages: ["exfat-fuse", "exfatprogs"] },
+  ntfs: { tools: ["mkfs.ntfs", "lowntfs-3g"], packages: ["ntfs-3g"] },
+};
+
+function run(command: string, ...args: string[]): string {
+  return execFileSync(command, args, { stdio: "pipe" }).toString();
 }
 
-test("on exFAT, neither of two names is taken for the other", async () => {
-  const disk = mount("exfat");
-  if (disk === undefined) return unavailable("exfat-fuse exfatprogs");
+/**
+ * Mounts a small disk of the kind through FUSE. Undefined where its programs are not to be had, which is told, and where
+ * the kernel mounts no such disk: then only the simulation above has tried what it would show.
+ */
+async function mount(
+  kind: keyof typeof DISKS,
+): Promise<{ readonly path: string; readonly unmount: () => void } | undefined> {
+  const { tools, packages } = DISKS[kind];
+  const has = (): boolean => {
+    try {
+      for (const tool of tools) run("which", tool);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (!has()) await installDebianPackages(packages);
+  if (!has()) {
+    const names = packages.join(" ");
+    const command = `sudo apt-get install ${names}, then sudo npm test -- packages/storage/test/merged-names.test.ts`;
+    reportUnavailable("file systems without case", `mounting one needs Debian's ${names}, and root`, command);
+    return undefined;
+  }
+  const path = join(folder, `${kind}-disk`);
+  const image = join(folder, `${kind}.img`);
+  await mkdir(path);
+  run("truncate", "-s", "20M", image);
+  if (kind === "exfat") run("mkfs.exfat", image);
+  else run("mkfs.ntfs", "-F", "-q", image);
+  let device: string | undefined;
+  try {
+    device = run("losetup", "-f", "--show", image).trim();
+    if (kind === "exfat") run("mount.exfat-fuse", device, path);
+    else run("lowntfs-3g", "-o", "ignore_case", device, path);
+  } catch (error) {
+    if (device !== undefined) run("losetup", "-d", device);
+    console.log(`${kind}: this kernel or user mounts no such disk, only the simulation was tried: ${String(error)}`);
+    return undefined;
+  }
+  const mounted = device;
+  const unmount = (): void => {
+    run("umount", path);
+    run("losetup", "-d", mounted);
+  };
+  return { path, unmount };
+}
+
+test("on exFAT, neither of two names is taken for the other", { timeout: 300_000 }, async () => {
+  const disk = await mount("exfat");
+  if (disk === undefined) return;
   try {
     // No hard links there: creating is refused for another reason.
     await expectApart(join(disk.path, "lake"), BY_CASE, false);
@@ -171,9 +201,9 @@ test("on exFAT, neither of two names is taken for the other", async () => {
   }
 });
 
-test("on a disk that changes the case of names nothing is put", async () => {
-  const disk = mount("ntfs");
-  if (disk === undefined) return unavailable("ntfs-3g");
+test("on a disk that changes the case of names nothing is put", { timeout: 300_000 }, async () => {
+  const disk = await mount("ntfs");
+  if (disk === undefined) return;
   try {
     await mkdir(join(disk.path, "lake"));
     await using store = new FileStore(join(disk.path, "lake"), quiet);
@@ -183,8 +213,3 @@ test("on a disk that changes the case of names nothing is put", async () => {
     disk.unmount();
   }
 });
-
-function unavailable(packages: string): void {
-  const command = `sudo apt-get install ${packages}, then sudo npm test -- packages/storage/test/merged-names.test.ts`;
-  reportUnavailable("file systems without case", `mounting one needs Linux, root, FUSE and ${packages}`, command);
-}
