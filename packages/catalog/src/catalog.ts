@@ -167,7 +167,7 @@ export type TableChange =
 
 export type Meta = Readonly<Record<string, string>>;
 
-/** Changes one entry may carry. More kinds (`remove`, `rearrange`, …) come with their features. */
+/** Changes one entry may carry. */
 export type Operation =
   | {
       /** A new table or a new schema version of one. */

@@ -4,10 +4,11 @@
  */
 
 import { CorruptionError } from "@eider/core";
+import type { EntryFacts } from "./entry.js";
 import type { SqliteCatalog } from "./sqlite-catalog.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { carriedTables, HOST_TABLES } from "./sqlite-rows.js";
-import { type EntryFacts, encodeStub, type StubReceipt } from "./stub.js";
+import { encodeStub, type StubReceipt } from "./stub.js";
 
 /**
  * Copies the catalog in `from`, as it is at one moment and while others go on with it, to `to`, which must not exist.

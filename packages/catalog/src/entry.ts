@@ -87,15 +87,18 @@ export function encodeEntry(entry: Entry): Uint8Array {
 /** The entry without its blobs. */
 export function encodeHeader(entry: Entry): Uint8Array {
   const { operations, ...rest } = entry;
-  const header = Buffer.from(
-    JSON.stringify({
-      format: FORMAT,
-      minReader: MIN_READER,
-      ...rest,
-      blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256(blob) })),
-      operations: operations.map(operationToJson),
-    }),
-  );
+  return frame({
+    format: FORMAT,
+    minReader: MIN_READER,
+    ...rest,
+    blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256(blob) })),
+    operations: operations.map(operationToJson),
+  });
+}
+
+/** JSON behind its length: the form of headers, and of stubs. */
+export function frame(json: object): Uint8Array {
+  const header = Buffer.from(JSON.stringify(json));
   const bytes = new Uint8Array(4 + header.length);
   new DataView(bytes.buffer).setUint32(0, header.length, true);
   bytes.set(header, 4);
@@ -138,6 +141,18 @@ export function decodeEntry(bytes: Uint8Array): Entry {
   if (blobs.length > 0) fail("a blob belongs to nothing");
   const members = header.optional("members");
   return {
+    ...readFacts(header),
+    meta: readMeta(header.get("meta")),
+    operations,
+    ...(members && { members: readMembers(members, operations) }),
+  };
+}
+
+/** What an entry and its stub have in common. */
+export type EntryFacts = Omit<Entry, "meta" | "operations" | "members">;
+
+export function readFacts(header: JsonReader): EntryFacts {
+  return {
     lake: header.get("lake").text(),
     n: header.get("n").count(1),
     id: header.get("id").text(),
@@ -146,9 +161,6 @@ export function decodeEntry(bytes: Uint8Array): Entry {
     host: header.get("host").text(),
     time: header.get("time").count(),
     floor: header.get("floor").count(),
-    meta: readMeta(header.get("meta")),
-    operations,
-    ...(members && { members: readMembers(members, operations) }),
   };
 }
 

@@ -5,15 +5,12 @@
  */
 
 import { CatalogError, CorruptionError } from "@eider/core";
-import { decodeEntry, type Entry } from "./entry.js";
+import { decodeEntry, type Entry, type EntryFacts, frame, readFacts } from "./entry.js";
 import { JsonReader } from "./json-reader.js";
 
 const FORMAT = 1;
 /** Begins the header of every stub, and of no entry. */
 const MARK = Buffer.from('{"stub":');
-
-/** What an entry and its stub have in common. */
-export type EntryFacts = Omit<Entry, "meta" | "operations" | "members">;
 
 export interface Stub extends EntryFacts {
   readonly receipts: readonly StubReceipt[];
@@ -35,10 +32,7 @@ export function stubOf({ meta: _meta, members: _members, operations, ...facts }:
 }
 
 export function encodeStub(stub: Stub): Uint8Array {
-  const header = Buffer.from(JSON.stringify({ stub: FORMAT, ...stub }));
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(header.length);
-  return Buffer.concat([length, header]);
+  return frame({ stub: FORMAT, ...stub });
 }
 
 export function isStub(bytes: Uint8Array): boolean {
@@ -59,14 +53,7 @@ export function decodeStub(bytes: Uint8Array): Stub {
     throw new CatalogError("reader_too_old", "this lake was written by a newer version of Eider: update Eider");
   }
   return {
-    lake: header.get("lake").text(),
-    n: header.get("n").count(1),
-    id: header.get("id").text(),
-    prev: header.get("prev").text(),
-    writer: header.get("writer").text(),
-    host: header.get("host").text(),
-    time: header.get("time").count(),
-    floor: header.get("floor").count(),
+    ...readFacts(header),
     receipts: header
       .get("receipts")
       .list()

@@ -11,6 +11,7 @@ import { HotFiles } from "./hot-files.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
 import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
+import { once } from "./once.js";
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, rewrite } from "./plan.js";
@@ -359,14 +360,6 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     for (const session of this.#idle.splice(0)) void session.release();
     void old.then((database) => this.#native.close_sync(database)).catch(() => undefined);
   }
-}
-
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let done: Promise<T> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
 }
 
 /** Errors that say nothing about files. */

@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
+import { bundleSources } from "./bundle.js";
 import { buildScopeEntry } from "./scope-entry.js";
 import { Scratch } from "./support.js";
 
@@ -12,22 +11,7 @@ const scratch = new Scratch();
 let bundle: string;
 
 beforeAll(async () => {
-  bundle = join(import.meta.dirname, "..", "node_modules", ".child", "query.mjs");
-  const source = (name: string): string => join(import.meta.dirname, "../..", name, "src/index.ts");
-  await build({
-    entryPoints: [source("query")],
-    outfile: bundle,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    external: ["@duckdb/*", "better-sqlite3", "apache-arrow", "@foxglove/*"],
-    alias: { "@eider/core": source("core"), "@eider/storage": source("storage"), "@eider/catalog": source("catalog") },
-    banner: {
-      js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
-    },
-    logLevel: "error",
-  });
+  bundle = await bundleSources("index.ts", "query.mjs");
   return () => scratch[Symbol.dispose]();
 });
 

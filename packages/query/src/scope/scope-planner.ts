@@ -58,6 +58,8 @@ export interface ScopePlannerOptions {
 export class ScopePlanner {
   readonly #options: ScopePlannerOptions;
   readonly #grants: ReadonlyMap<string, { readonly columns: ReadonlySet<string> | undefined; readonly where?: string }>;
+  /** What the grants say of files, by table and schema. */
+  readonly #predicates = new Map<string, Promise<FilePredicate>>();
   readonly tableNames: readonly string[];
 
   /** @throws InvalidInputError `bad_scope`; QueryError where a grant's condition is no SQL */
@@ -143,8 +145,16 @@ export class ScopePlanner {
   }
 
   /** What the files of a table must be able to hold for a row of theirs to be granted. */
-  async #predicateOf({ table, where }: GrantedTable): Promise<FilePredicate> {
+  #predicateOf({ table, where }: GrantedTable): Promise<FilePredicate> | FilePredicate {
     if (where === undefined) return ANY_FILE;
+    const key = `${table.id}:${table.schemaVersion}`;
+    const known = this.#predicates.get(key) ?? this.#planWhere(table, where);
+    this.#predicates.set(key, known);
+    known.catch(() => this.#predicates.delete(key));
+    return known;
+  }
+
+  async #planWhere(table: TableInfo, where: string): Promise<FilePredicate> {
     const view: TableView = { name: table.name, sql: tableSql(table.schema, []), copied: true };
     const { namespace = "main", name } = parseTableName(table.name);
     const scans = await this.#options.scans.plan(

@@ -6,6 +6,7 @@
 import { batchBytes, LimitError, QueryError, type RecordBatch, sliceBatch } from "@eider/core";
 import { toQueryError } from "../duckdb-error.js";
 import type { QueryRunner, RunningQuery } from "../engine-query.js";
+import { once } from "../once.js";
 import { matchParameters } from "../parameters.js";
 import type { QueryColumn, QueryOptions, QueryStats } from "../query.js";
 import type { SqlInput } from "../sql.js";
@@ -269,12 +270,4 @@ class CountedRows {
 
 function unexpected({ reply }: ScopeReply): QueryError {
   return new QueryError("engine_crashed", `the query's process answered "${reply}" out of turn`);
-}
-
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let done: Promise<T> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
 }
