@@ -329,7 +329,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   }
 
   async #giveBack(session: Session, finished: boolean): Promise<void> {
-    if (!finished || this.#closed || session.isAlone) return session.close();
+    if (!finished || this.#closed || session.servesOnce) return session.close();
     this.#idle.push(session);
     if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
   }

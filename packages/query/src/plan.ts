@@ -106,6 +106,8 @@ export class Planner implements AsyncDisposable {
     const systemViews = await Promise.all(system.map((name) => systemTable(name, of)));
     if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
     if (statement.comparesNulls) keys.push("guarded");
+    const now = scans?.now;
+    if (now !== undefined) keys.push(`now:${now}`);
     const there = new Map<number, readonly ResolvedTable[]>();
     for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
     // All at once: two queries that each hold some of their files could wait for each other.
@@ -136,7 +138,7 @@ export class Planner implements AsyncDisposable {
         files,
         filesConsidered,
         travels: tables.travels,
-        session: { key: keys.join(";"), main: views, others, release },
+        session: { key: keys.join(";"), main: views, others, now, release },
       };
     } catch (error) {
       await release();

@@ -6,6 +6,7 @@
 import { anyOf, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
 import { columnValue, type Field } from "@eider/core";
 import { VectorReader } from "./arrow.js";
+import { BEYOND_CLOCK, READ_CLOCK, tellsTime } from "./clock.js";
 import type { Native, NativeDatabase } from "./native.js";
 import { type PlannedScan, readPlan } from "./plan-json.js";
 import { Session, type SessionPlan } from "./session.js";
@@ -41,11 +42,12 @@ export class ScanPlanner implements AsyncDisposable {
   /** What a query reads of the tables, see `serialize`; undefined if that cannot be told. */
   async plan(...query: Parameters<ScanPlanner["serialize"]>): Promise<StatementScans | undefined> {
     const plan = await this.serialize(...query);
-    return plan && readScans(plan.text, plan.session);
+    return plan && readScans(plan.text, plan.session, plan.now);
   }
 
   /**
-   * DuckDB's plan of a query as JSON, and the session that it names; undefined if there is none.
+   * DuckDB's plan of a query as JSON, the session that it names, and the time at which it holds, where it depends on that;
+   * undefined if there is none.
    * @param tables each without rows
    * @param names all names in the query, lower-case
    * @param toSql the query, naming the tables of the given session
@@ -54,16 +56,21 @@ export class ScanPlanner implements AsyncDisposable {
     tables: SessionPlan,
     names: ReadonlySet<string>,
     toSql: (session: Session) => string | undefined,
-  ): Promise<{ readonly text: string; readonly session: SessionNames } | undefined> {
+  ): Promise<SerializedPlan | undefined> {
     this.#planning ??= this.#start();
     const { instance, changing } = await this.#planning;
     if ([...names].some((name) => changing.has(name))) return undefined;
+    const timed = [...names].some(tellsTime);
+    if (timed && names.has(BEYOND_CLOCK)) return undefined;
     const index = this.#idle.findIndex((session) => session.key === tables.key);
     const session = index >= 0 ? this.#idle.splice(index, 1)[0]! : await Session.open(this.#native, instance, tables);
     try {
       const sql = toSql(session);
-      const text = sql === undefined ? undefined : await this.#serialize(session, sql);
-      return text === undefined ? undefined : { text, session };
+      if (sql === undefined) return undefined;
+      const now = timed ? (await this.#texts(session, READ_CLOCK))[0]! : undefined;
+      if (now !== undefined) await session.setClock(now);
+      const text = await this.#serialize(session, sql);
+      return text === undefined ? undefined : { text, session, now };
     } finally {
       this.#idle.push(session);
       if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
@@ -106,7 +113,8 @@ export class ScanPlanner implements AsyncDisposable {
     const instance = await this.#open();
     const session = await Session.open(this.#native, instance, { key: "", main: [], others: new Map() });
     try {
-      return { instance, changing: new Set(await this.#texts(session, CHANGING_FUNCTIONS)) };
+      const changing = await this.#texts(session, CHANGING_FUNCTIONS);
+      return { instance, changing: new Set(changing.filter((name) => !tellsTime(name))) };
     } finally {
       await session.close();
     }
@@ -131,25 +139,34 @@ export class ScanPlanner implements AsyncDisposable {
 
 interface Planning {
   readonly instance: NativeDatabase;
-  /** Functions whose value is another in each query. */
+  /** Functions whose value is another in each query, but for those that a session's clock gives. */
   readonly changing: ReadonlySet<string>;
 }
 
-/** Functions that keep one value during a query, as `now()` does, and macros and keywords that call them. */
+/** See {@link ScanPlanner.serialize}. */
+interface SerializedPlan {
+  readonly text: string;
+  readonly session: SessionNames;
+  readonly now: string | undefined;
+}
+
+/**
+ * Functions that keep one value during a query, as `now()` does, and macros and keywords that call them. `age` of one
+ * argument counts from today, though DuckDB says that it depends on nothing else.
+ */
 const CHANGING_FUNCTIONS = `
   WITH f AS (SELECT DISTINCT function_name AS name FROM duckdb_functions() WHERE stability = 'CONSISTENT_WITHIN_QUERY')
   SELECT name FROM f
   UNION SELECT m.function_name FROM duckdb_functions() m, f WHERE contains(m.macro_definition, f.name)
-  UNION SELECT unnest(['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'ago',
-    'current_user', 'session_user', 'user', 'current_role', 'current_catalog', 'current_schema', 'current_database'])`;
+  UNION SELECT unnest(['age', 'current_user', 'session_user', 'user', 'current_role', 'current_catalog', 'current_schema', 'current_database'])`;
 
 /** What the databases of a session are called. */
 export type SessionNames = Pick<Session, "database" | "databases">;
 
 /** What a plan in JSON reads of the tables of a session; undefined if DuckDB could not make one. */
-export function readScans(plan: string, session: SessionNames): StatementScans | undefined {
+export function readScans(plan: string, session: SessionNames, now: string | undefined): StatementScans | undefined {
   const scans = readPlan(plan);
-  return scans && new StatementScans(session, scans);
+  return scans && new StatementScans(session, scans, now);
 }
 
 /** What a query reads of its tables. */
@@ -157,8 +174,11 @@ export class StatementScans {
   readonly #main: string;
   readonly #databases: ReadonlyMap<number, string>;
   readonly #scans: readonly PlannedScan[];
+  /** The time at which they hold: the session that runs the query must have it as its clock. */
+  readonly now: string | undefined;
 
-  constructor({ database, databases }: SessionNames, scans: readonly PlannedScan[]) {
+  constructor({ database, databases }: SessionNames, scans: readonly PlannedScan[], now: string | undefined) {
+    this.now = now;
     this.#main = database;
     this.#databases = databases;
     this.#scans = scans;

@@ -4,6 +4,7 @@
  */
 
 import { parseTableName } from "@eider/catalog";
+import { clockSql } from "./clock.js";
 import { isFatal, readDuckDBError } from "./duckdb-error.js";
 import {
   BASE_DATABASE,
@@ -31,6 +32,8 @@ export interface SessionPlan {
   readonly key: string;
   readonly main: readonly TableView[];
   readonly others: ReadonlyMap<number, readonly TableView[]>;
+  /** The time that statements see, see `clock.ts`. Default: that of each statement. */
+  readonly now?: string | undefined;
   /** Lets go of the files that the views read: by the session when it closes, or by who does not open one. */
   readonly release?: () => Promise<void>;
 }
@@ -55,6 +58,7 @@ export class Session {
   /** The instance, where it is this session's alone. */
   readonly #instance: NativeDatabase | undefined;
   readonly #release: (() => Promise<void>) | undefined;
+  #hasClock = false;
 
   private constructor(
     native: Native,
@@ -81,8 +85,9 @@ export class Session {
     return new Session(native, await openConnection(native, instance), plan, instance).#attachAll(plan);
   }
 
-  get isAlone(): boolean {
-    return this.#instance !== undefined;
+  /** Whether it serves one statement: it owns its instance, or its time has been set. */
+  get servesOnce(): boolean {
+    return this.#instance !== undefined || this.#hasClock;
   }
 
   async #attachAll(plan: SessionPlan): Promise<this> {
@@ -90,6 +95,7 @@ export class Session {
       await this.#attach(this.database, plan.main);
       for (const [snapshot, database] of this.databases) await this.#attach(database, plan.others.get(snapshot)!);
       await this.run(`USE ${this.database}`);
+      if (plan.now !== undefined) await this.setClock(plan.now);
       return this;
     } catch (error) {
       await this.close();
@@ -110,6 +116,12 @@ export class Session {
       const kind = view.copied ? "TABLE" : "VIEW";
       await this.run(`CREATE ${kind} ${schema}.${quoteName(name)} AS ${view.sql}`);
     }
+  }
+
+  /** Makes an instant the time that later statements see, see `clock.ts`. */
+  async setClock(now: string): Promise<void> {
+    await this.run(clockSql(now, this.database));
+    this.#hasClock = true;
   }
 
   run(sql: string): Promise<NativeResult> {

@@ -85,14 +85,14 @@ class ScopeWorker {
         names,
         () => literal,
       );
-      return { reply: "planned", plan: plan?.text, database: plan?.session.database ?? "" };
+      return { reply: "planned", plan: plan?.text, database: plan?.session.database ?? "", now: plan?.now };
     } finally {
       clearInterval(watch);
     }
   }
 
   async #run(request: Extract<ScopeRequest, { op: "run" }>): Promise<ScopeReply> {
-    const { sql, parameters, views, files, describeOnly, memoryBytes, threads, spillDir } = request;
+    const { sql, parameters, views, now, files, describeOnly, memoryBytes, threads, spillDir } = request;
     const native = this.#native;
     const watch = watchSize(memoryBytes + UNCOUNTED_BYTES);
     const instance = await openInstance(native, {
@@ -101,7 +101,7 @@ class ScopeWorker {
       ...(threads !== undefined && { threads }),
       confinedTo: { files },
     });
-    const session = await Session.alone(native, instance, { key: "", main: views, others: new Map() });
+    const session = await Session.alone(native, instance, { key: "", main: views, others: new Map(), now });
     const interrupter = new Interrupter(native, {});
     this.#started = { session, interrupter, watch, chunks: undefined };
     const run = new Run({

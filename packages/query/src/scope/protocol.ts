@@ -25,6 +25,7 @@ export type ScopeRequest =
       readonly sql: string;
       readonly parameters: ReadonlyMap<string, SqlParam>;
       readonly views: readonly TableView[];
+      readonly now: string | undefined;
       /** The only files that may be opened. */
       readonly files: readonly string[];
       /** Only names and types are wanted. */
@@ -39,8 +40,13 @@ export type ScopeRequest =
 
 export type ScopeReply =
   | { readonly reply: "refused"; readonly refusal: Refusal }
-  /** `database` is what the tables' database is called in the plan. */
-  | { readonly reply: "planned"; readonly plan: string | undefined; readonly database: string }
+  /** `database` is what the tables' database is called in the plan, `now` the time at which it holds. */
+  | {
+      readonly reply: "planned";
+      readonly plan: string | undefined;
+      readonly database: string;
+      readonly now: string | undefined;
+    }
   | { readonly reply: "started"; readonly shape: ResultShape }
   | { readonly reply: "described"; readonly columns: ResultShape["columns"] }
   | { readonly reply: "rows"; readonly batch: RecordBatch }

@@ -28,6 +28,8 @@ export interface ScopedPlan {
   readonly filesConsidered: number;
   readonly files: number;
   readonly views: readonly TableView[];
+  /** The time that the statement must see. */
+  readonly now: string | undefined;
   /** Of the files, the only ones that may be opened. */
   readonly paths: readonly string[];
   release(): Promise<void>;
@@ -89,14 +91,14 @@ export class ScopePlanner {
       sql: tableSql({ fields }, []),
       copied: true,
     });
-    const { plan, database } = await judge({
+    const { plan, database, now } = await judge({
       op: "plan",
       sql: statement.text,
       literal: literalText(statement, values),
       names: statement.names,
       tables: granted.map(empty),
     });
-    const scans = prune && plan !== undefined ? readScans(plan, { database, databases: new Map() }) : undefined;
+    const scans = prune && plan !== undefined ? readScans(plan, { database, databases: new Map() }, now) : undefined;
     const named = granted.filter(({ table }) => statement.names.has(nameKey(parseTableName(table.name).name)));
     const resolved = await Promise.all(
       named.map(async (each) => {
@@ -124,6 +126,7 @@ export class ScopePlanner {
         filesConsidered: named.reduce((sum, { table }) => sum + table.files, 0),
         files: all.length,
         views,
+        now: scans?.now,
         paths: [...all.map((file) => held.path(file)), ...hotPaths],
         release,
       };
@@ -162,7 +165,8 @@ export class ScopePlanner {
       parseStatement(`SELECT (${where}\n)`).names,
       () => `SELECT * FROM ${quoteName(namespace)}.${quoteName(name)} WHERE (${where}\n)`,
     );
-    return scans?.predicate(table) ?? ANY_FILE;
+    // What is kept must hold at any time.
+    return scans?.now === undefined ? (scans?.predicate(table) ?? ANY_FILE) : ANY_FILE;
   }
 }
 

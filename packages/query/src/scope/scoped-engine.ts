@@ -122,12 +122,13 @@ export class ScopedEngine implements QueryRunner {
         if (reply.reply !== "planned") throw unexpected(reply);
         return reply;
       });
-      const { views, paths } = plan;
+      const { views, now, paths } = plan;
       return new ScopedQuery(process, plan, statement, planner.tableNames, close, {
         op: "run",
         sql: statement.text,
         parameters: values,
         views,
+        now,
         files: paths,
         describeOnly: false,
         memoryBytes: this.#limits.memoryBytes,
