@@ -11,12 +11,13 @@ import { type IntegerBounds, inferNumber, type NumberNeed, needOf, widenNumber }
 import { DEFAULT_MAX_COLUMNS } from "./infer.js";
 import { NumberProfile } from "./number-profile.js";
 import { NumberToken } from "./number-token.js";
-import type { CsvOptions, Inferrer, InferrerOptions } from "./parser.js";
+import type { CsvOptions, Inferrer, InferrerOptions, TextPart } from "./parser.js";
 import { type DataType, type Field, nameKey, type Schema } from "./schema.js";
 import { TemporalReader } from "./temporal.js";
 
 export interface CsvInferrerOptions extends InferrerOptions {
   readonly csv?: CsvOptions;
+  readonly part?: TextPart;
 }
 
 /**
@@ -61,7 +62,7 @@ class CsvInferrer implements Inferrer<Uint8Array>, CsvConsumer {
     this.#options = options;
     this.#profiles = profiles;
     const csv = options.csv ?? {};
-    this.#input = new CsvInput(csv, this);
+    this.#input = new CsvInput(csv, this, options.part);
     this.#pad = csv.ragged === "pad";
     this.#nulls = new NullCells(csv);
   }

@@ -6,7 +6,7 @@ import { createSplitter } from "./json-parser.js";
 import { readRow } from "./json-rows.js";
 import type { JsonSplitter, NdjsonSplitter } from "./json-splitter.js";
 import { ESCAPED_STRING, FALSE, JsonTape, LIST, NUMBER, OBJECT, STRING, TRUE } from "./json-tape.js";
-import type { Inferrer, InferrerOptions, TextFormat } from "./parser.js";
+import type { Inferrer, InferrerOptions, TextFormat, TextPart } from "./parser.js";
 import { RowFault } from "./row-batches.js";
 import type { Schema } from "./schema.js";
 import { TemporalReader } from "./temporal.js";
@@ -15,13 +15,16 @@ import { Utf8Reader } from "./text-encoding.js";
 /** Fields of a member that is overridden by a later one of the same key. */
 const OVERRIDDEN = -1;
 
+export interface JsonInferrerOptions extends InferrerOptions {
+  readonly format: Exclude<TextFormat, "csv">;
+  readonly part?: TextPart;
+}
+
 /**
  * An inferrer of NDJSON and JSON, by the table in `infer.ts`. Looks at every value; rows whose form is wrong do not
  * count, nor do values that a later one of the same key overrides.
  */
-export function createJsonInferrer(
-  options: InferrerOptions & { readonly format: Exclude<TextFormat, "csv"> },
-): Inferrer<Uint8Array> {
+export function createJsonInferrer(options: JsonInferrerOptions): Inferrer<Uint8Array> {
   return new JsonInferrer(options);
 }
 
@@ -33,17 +36,15 @@ class JsonInferrer implements Inferrer<Uint8Array> {
   readonly #tape: JsonTape = new JsonTape(this.#cursor);
   readonly #temporal = new TemporalReader();
 
-  constructor(options: InferrerOptions & { readonly format: Exclude<TextFormat, "csv"> }) {
+  constructor(options: JsonInferrerOptions) {
     this.#rows = new ObservedRows(options);
-    const splitter = createSplitter(
-      { format: options.format },
-      {
-        row: (bytes, start, end) => this.#row(bytes, start, end),
-        oversized: () => {},
-      },
-    );
+    const splitter = createSplitter(options, {
+      row: (bytes, start, end) => this.#row(bytes, start, end),
+      oversized: () => {},
+    });
     this.#splitter = splitter;
     this.#text = new Utf8Reader({
+      offset: options.part?.offset,
       sink: (utf8) => splitter.push(utf8),
       line: () => splitter.line,
       skipped: (bytes) => splitter.skip(bytes),

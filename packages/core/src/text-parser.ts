@@ -8,7 +8,7 @@ import type { Reject } from "./errors.js";
 import { createJsonEngineParser } from "./json-engine.js";
 import { createJsonInferrer } from "./json-infer.js";
 import { createJsonParser } from "./json-parser.js";
-import type { CsvOptions, Inferrer, InferrerOptions, Parser, TextFormat, TextParserOptions } from "./parser.js";
+import type { Inferrer, InferrerOptions, Parser, TextParserOptions } from "./parser.js";
 
 /**
  * A parser of text; for its rules see {@link createJsonParser} and {@link createCsvParser}.
@@ -67,7 +67,7 @@ class GivingParser implements Parser<Uint8Array> {
 
 /** An inferrer for text; for its rules see {@link createJsonInferrer} and {@link createCsvInferrer}. */
 export function createTextInferrer(
-  options: InferrerOptions & { readonly format: TextFormat; readonly csv?: CsvOptions },
+  options: InferrerOptions & Pick<TextParserOptions, "format" | "csv" | "part">,
 ): Inferrer<Uint8Array> {
   return options.format === "csv"
     ? createCsvInferrer(options)

@@ -52,8 +52,12 @@ function cut(
   if (!cutter) return [{ bytes: text, part: undefined, csv: undefined }];
   let open: number[] = [];
   let { part } = cutter;
+  // Sources use the memory of a piece again once the next one is asked for.
+  const memory = new Uint8Array(pieceBytes);
   for (let from = 0; from < text.length; from += pieceBytes) {
-    const piece = text.subarray(from, from + pieceBytes);
+    const source = text.subarray(from, from + pieceBytes);
+    memory.set(source);
+    const piece = memory.subarray(0, source.length);
     cutter.begin(piece);
     for (let at = 0; at < piece.length; ) {
       const end = cutter.next();
@@ -148,6 +152,22 @@ describe("a text is cut", () => {
     ]);
     expect(ranges.map(({ part }) => part)).toEqual([undefined, { line: 2, offset: 5 }, { line: 4, offset: 15 }]);
     expect(ranges[1]!.csv).toEqual({ delimiter: ",", header: ["a", "b"] });
+  });
+
+  it("from where a part begins that is no array and has no mark, as the whole would be", () => {
+    const one = { lines: 1, bytes: 1 };
+    const part = { line: 7, offset: 100 };
+    const cutter = createCutter("ndjson", undefined, encoder.encode("["), true, one, part)!;
+    expect(cutter.part).toEqual(part);
+    cutter.begin(encoder.encode("[1]\n{}\n"));
+    expect(cutter.next()).toBe(4);
+    expect(cutter.part).toEqual({ line: 8, offset: 104 });
+    // Behind a mark a quote would open a cell; here it is text, and the line feed ends the record.
+    const csv = { delimiter: ",", header: ["a"] };
+    const text = encoder.encode('\u{feff}"x\n"y\n');
+    const later = createCutter("csv", csv, text, true, one, part)!;
+    later.begin(text);
+    expect(later.next()).toBe(6);
   });
 
   it("nowhere: an array, another encoding, blank lines before an array", () => {

@@ -37,7 +37,7 @@ export function frontBytes(format: TextFormat): number {
 }
 
 /**
- * A cutter for the text; undefined where it has to be read in one: JSON, encodings other than UTF-8, and CSV of which
+ * A cutter for the text, or for the part of one that begins at `start`; undefined where it has to be read in one: JSON, encodings other than UTF-8, and CSV of which
  * the cut could not know whether a line end is inside quotes (with `trim` or an escape of its own).
  * @param front its first bytes, {@link frontBytes} of them unless `complete`
  */
@@ -47,10 +47,11 @@ export function createCutter(
   front: Uint8Array,
   complete: boolean,
   limits: RangeLimits,
+  start?: TextPart,
 ): Cutter | undefined {
   // A byte-order mark of UTF-16; no UTF-8 begins so.
   if (format === "json" || front[0]! >= 0xfe) return undefined;
-  if (format === "ndjson") return new LineCutter(limits);
+  if (format === "ndjson") return new LineCutter(limits, start);
   const options = csv ?? {};
   const quote = options.quote ?? '"';
   if ((options.encoding ?? "utf-8") !== "utf-8" || options.trim || (options.escape ?? quote) !== quote)
@@ -58,8 +59,10 @@ export function createCutter(
   const head = readCsvHead(front.subarray(0, CSV_FRONT_BYTES), options, complete);
   if (!head) return undefined;
   const { delimiter, header, line } = head;
-  const start = MARK.every((byte, i) => front[i] === byte) ? MARK.length : 0;
-  return new CsvCutter(limits, { ...options, delimiter, header }, line, start);
+  const named = { ...options, delimiter, header };
+  if (start) return new CsvCutter(new Position(limits, start), named, 0);
+  const firstRow = MARK.every((byte, i) => front[i] === byte) ? MARK.length : 0;
+  return new CsvCutter(new Position(limits, undefined, line), named, firstRow);
 }
 
 /** Lines and bytes of the range so far, and where it begins. */
@@ -75,9 +78,14 @@ class Position {
   #pieceLength = 0;
 
   /** @param after the first range goes beyond this line */
-  constructor(limits: RangeLimits, after = 0) {
+  constructor(limits: RangeLimits, start?: TextPart, after = 0) {
     this.#limits = limits;
     this.#after = after;
+    if (!start) return;
+    this.#part = start;
+    this.#line = start.line;
+    this.#rangeOffset = start.offset;
+    this.#pieceOffset = start.offset;
   }
 
   get part(): TextPart | undefined {
@@ -121,8 +129,9 @@ class LineCutter implements Cutter {
   #undecided = true;
   #isArray = false;
 
-  constructor(limits: RangeLimits) {
-    this.#position = new Position(limits);
+  constructor(limits: RangeLimits, start: TextPart | undefined) {
+    this.#position = new Position(limits, start);
+    this.#undecided = start === undefined;
   }
 
   get part(): TextPart | undefined {
@@ -172,8 +181,8 @@ class CsvCutter implements Cutter {
   readonly #delimiter: number;
   /** −1 for none. */
   readonly #quote: number;
-  /** Where the first row begins, behind a byte-order mark. */
-  readonly #start: number;
+  /** Where the first row begins in the text, behind a byte-order mark. */
+  readonly #firstRow: number;
   #piece: Uint8Array = new Uint8Array(0);
   /** The next ones in the piece; its length where there are none. */
   #nextLf = 0;
@@ -182,18 +191,14 @@ class CsvCutter implements Cutter {
   #quoted = false;
   /** Where in the piece a quote closed a cell last; −1 is the end of the piece before. */
   #closed = -2;
-  /** The byte before the piece. */
+  /** The byte before the piece, and the last one of the piece, whose memory is another piece's once that has come. */
+  #before = LF;
   #last = LF;
 
-  constructor(
-    limits: RangeLimits,
-    csv: CsvOptions & { readonly delimiter: string },
-    headerLine: number,
-    start: number,
-  ) {
+  constructor(position: Position, csv: CsvOptions & { readonly delimiter: string }, firstRow: number) {
     this.csv = csv;
-    this.#start = start;
-    this.#position = new Position(limits, headerLine);
+    this.#firstRow = firstRow;
+    this.#position = position;
     this.#delimiter = csv.delimiter.charCodeAt(0);
     const quote = csv.quote ?? '"';
     this.#quote = quote === "" ? -1 : quote.charCodeAt(0);
@@ -206,11 +211,12 @@ class CsvCutter implements Cutter {
   begin(piece: Uint8Array): void {
     const { length } = this.#piece;
     if (length > 0) {
-      this.#last = this.#piece[length - 1]!;
+      this.#before = this.#last;
       this.#closed = this.#closed === length - 1 ? -1 : -2;
     }
     this.#position.begin(piece.length);
     this.#piece = searchable(piece);
+    if (piece.length > 0) this.#last = piece[piece.length - 1]!;
     this.#nextLf = this.#find(LF, 0);
     this.#nextCr = this.#find(CR, 0);
     this.#nextQuote = this.#find(this.#quote, 0);
@@ -219,11 +225,11 @@ class CsvCutter implements Cutter {
   next(): number {
     const piece = this.#piece;
     const { length } = piece;
-    const firstRow = this.#start - this.#position.offset;
+    const firstRow = this.#firstRow - this.#position.offset;
     for (;;) {
       const at = Math.min(this.#nextLf, this.#nextCr, this.#nextQuote);
       if (at === length) return -1;
-      const before = at === 0 ? this.#last : piece[at - 1]!;
+      const before = at === 0 ? this.#before : piece[at - 1]!;
       if (at === this.#nextQuote) {
         this.#nextQuote = this.#find(this.#quote, at + 1);
         if (this.#quoted) {

@@ -116,7 +116,7 @@ export class TextFeed implements AsyncDisposable {
     const { text, pool } = this.#options;
     const front = this.#front!.length === 0 ? piece : joined([...this.#front!, piece], this.#bytes);
     this.#front = undefined;
-    this.#cutter = createCutter(text.format, text.csv, front, complete, pool.limits);
+    this.#cutter = createCutter(text.format, text.csv, front, complete, pool.limits, text.part);
     await this.#read(front);
   }
 
