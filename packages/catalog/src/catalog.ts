@@ -85,7 +85,10 @@ export interface Receipt {
   readonly batchId: string;
   readonly snapshot: number;
   readonly rows: number;
-  /** `bytes:<hex>` or `rows:<hex>`: SHA-256 of the input, never of the table's schema. */
+  /**
+   * `bytes:<hex>` or `rows:<hex>`: SHA-256 of the input, never of the table's schema. `parts:<hex>`: of the hashes of the
+   * batches that a source was appended in.
+   */
   readonly contentHash: string;
   /** ISO 8601, UTC, milliseconds. */
   readonly committedAt: string;

@@ -49,7 +49,7 @@ export {
 } from "./protobuf-schema.js";
 export { decodeRecordBatch, encodeRecordBatch } from "./record-message.js";
 export { DEFAULT_MAX_REJECTS, tooManyRejects } from "./row-batches.js";
-export { createRowParser, RefusedRow } from "./rows.js";
+export { createRowParser, RefusedRow, type RowParserOptions } from "./rows.js";
 export * from "./schema.js";
 export * from "./schema-builder.js";
 export { formatSchema, parseSchema } from "./schema-json.js";

@@ -10,6 +10,11 @@ import { StructValues } from "./row-nested.js";
 import type { RowContext } from "./row-values.js";
 import { nameKey } from "./schema.js";
 
+export interface RowParserOptions extends ParserOptions {
+  /** Rows of the input that come before the first one pushed: rejects are numbered with them. Default 0. */
+  readonly rowsBefore?: number;
+}
+
 /**
  * A parser of rows.
  *
@@ -25,7 +30,7 @@ import { nameKey } from "./schema.js";
  * - json takes anything that JSON can express, bigints as digits.
  * - Functions, symbols, sets and the like are a reject `unsupported_value`, cycles one of `too_deep`.
  */
-export function createRowParser(options: ParserOptions): Parser<readonly unknown[]> {
+export function createRowParser(options: RowParserOptions): Parser<readonly unknown[]> {
   return new RowParser(options);
 }
 
@@ -51,10 +56,11 @@ class RowParser extends BatchParser<readonly unknown[]> {
   readonly #context: RowContext;
   readonly #values: StructValues;
   /** Rows read, whether taken or not. */
-  #line = 0;
+  #line: number;
 
-  constructor(options: ParserOptions) {
+  constructor(options: RowParserOptions) {
     super(new RowBatches(options));
+    this.#line = options.rowsBefore ?? 0;
     this.#context = {
       pending: new PendingFault(),
       unknownFields: options.unknownFields,

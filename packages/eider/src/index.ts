@@ -60,6 +60,8 @@ export type { AppendChange, Change, FeedOptions, RollbackChange } from "./feed.j
 export { Lake } from "./lake.js";
 export type {
   AppendOptions,
+  AppendPartsOptions,
+  AppendPartsResult,
   AppendResult,
   CopyOptions,
   CopyResult,
@@ -70,6 +72,7 @@ export type {
   Logger,
   MaintainOptions,
   MaintainResult,
+  PartsProgress,
   Progress,
   Source,
   SourceBatch,

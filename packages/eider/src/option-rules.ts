@@ -8,6 +8,7 @@ import type { QueryOptions, ScopeLimits, ScopeOptions, TableGrant } from "@eider
 import type { FeedOptions } from "./feed.js";
 import type {
   AppendOptions,
+  AppendPartsOptions,
   CopyOptions,
   CursorMove,
   LakeOptions,
@@ -97,6 +98,15 @@ const APPEND: Rules<AppendOptions> = {
   meta: object,
   signal,
   onProgress: callback,
+};
+
+const { cursor: _, ...WITHOUT_CURSOR } = APPEND;
+const APPEND_PARTS: Rules<AppendPartsOptions> = {
+  ...WITHOUT_CURSOR,
+  partBytes: {
+    expected: "a whole number from 1 on",
+    accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,
+  },
 };
 
 const CURSOR_MOVE: Rules<CursorMove> = { name: text, from: text, to: text };
@@ -232,6 +242,16 @@ export const checkAppendOptions = (options: AppendOptions): void => {
   check("append", options, APPEND);
   if (options.csv !== undefined) check("append's csv", options.csv, CSV);
   if (options.cursor !== undefined) checkCursorMove("append's cursor", options.cursor);
+};
+/** @throws InvalidInputError `bad_option`, also where something is missing */
+export const checkAppendPartsOptions = (options: AppendPartsOptions): void => {
+  check("appendParts", options, APPEND_PARTS);
+  if (options.csv !== undefined) check("append's csv", options.csv, CSV);
+  if (options.batchId === undefined) {
+    throw new InvalidInputError("bad_option", "appendParts needs a batchId, by which another try goes on", {
+      subject: "batchId",
+    });
+  }
 };
 /** @throws InvalidInputError `bad_option`, also where something is missing */
 export const checkCursorMove = (what: string, move: CursorMove): void => {

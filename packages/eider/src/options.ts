@@ -179,6 +179,42 @@ export interface AppendResult {
   readonly receipt: Receipt;
 }
 
+export interface AppendPartsOptions extends Omit<AppendOptions, "batchId" | "cursor" | "onProgress"> {
+  /** Unique in the table. The parts are the batches `<batchId>/1`, `<batchId>/2`, …; `<batchId>` itself comes last, and is empty. */
+  readonly batchId: string;
+  /**
+   * A part ends with the row that reaches so many bytes of decompressed text, or of rows as JSON (estimated from one row
+   * in 64). Has to be the same in every try. Default 256 MiB.
+   */
+  readonly partBytes?: number;
+  readonly onProgress?: (progress: PartsProgress) => void;
+}
+
+/** `bytes`, `rows` and `rejected` are those of all parts so far. */
+export interface PartsProgress extends Progress {
+  /** Number of the part, from 1. */
+  readonly part: number;
+}
+
+export interface AppendPartsResult {
+  /** `duplicate`: everything was committed before; nothing was written. */
+  readonly status: "committed" | "duplicate";
+  /** Parts of the source, and how many of them this call has committed. */
+  readonly parts: number;
+  readonly partsCommitted: number;
+  /** In all parts. */
+  readonly rows: number;
+  /** Of this call. */
+  readonly rowsAdded: number;
+  readonly rowsRejected: number;
+  /** With `schemaMode: "ignore"`: how many values of which unknown fields this call has dropped. */
+  readonly ignoredFields?: Readonly<Record<string, number>>;
+  /** Of the empty batch that says that all parts are there. */
+  readonly receipt: Receipt;
+  /** Of the parts, in order. */
+  readonly receipts: readonly Receipt[];
+}
+
 /** A table as it stands at a snapshot. */
 export interface TableDescription {
   readonly name: string;

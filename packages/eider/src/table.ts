@@ -9,14 +9,29 @@ import {
 import { AlreadyExistsError, NotFoundError } from "@eider/core";
 import { snapshotOf } from "@eider/query";
 import { type AppendContext, append, appendInput, findKnown } from "./commit/append.js";
+import { appendParts } from "./commit/append-parts.js";
 import { batchKey } from "./commit/batch-key.js";
 import { rollback } from "./commit/rollback.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
 import { type Change, type FeedOptions, feed } from "./feed.js";
 import type { OpenLake } from "./open.js";
-import { checkAppendOptions, checkFeedOptions, checkTableWriterOptions } from "./option-rules.js";
-import type { AppendOptions, AppendResult, Source, SourceBatch, TableDescription, TableOptions } from "./options.js";
+import {
+  checkAppendOptions,
+  checkAppendPartsOptions,
+  checkFeedOptions,
+  checkTableWriterOptions,
+} from "./option-rules.js";
+import type {
+  AppendOptions,
+  AppendPartsOptions,
+  AppendPartsResult,
+  AppendResult,
+  Source,
+  SourceBatch,
+  TableDescription,
+  TableOptions,
+} from "./options.js";
 import { APPEND_LAYOUT, type FileLayout, fileLayout } from "./writer/layout.js";
 import { filesReady } from "./writer/object-writer.js";
 import { TableWriter, type TableWriterOptions } from "./writer/table-writer.js";
@@ -64,6 +79,24 @@ export class Table<R = object> {
       const { batchId } = options;
       const id = batchId === undefined ? undefined : batchKey(batchId).id;
       return this.#traced(id, () => append(context, this.#plan, source as Source, options));
+    });
+  }
+
+  /**
+   * Appends a source too long to be begun again: in parts, each a batch `<batchId>/<n>` that is visible once it is
+   * committed, and at the end an empty batch `<batchId>`, which says that all are there. Called again with the same source,
+   * `batchId` and `partBytes` after whatever ended it, it goes on with the first part that is missing; those before are
+   * read and compared, or with `onSeen: "trust"`, once all are there, not even that. NDJSON, CSV, TSV, plain or compressed, and rows.
+   * @throws InvalidInputError `not_divisible` the input cannot be cut: append it whole. Or a part cannot be taken: those
+   * before it are committed
+   * @throws BatchConflictError the source or `partBytes` is not what it was; the message names the part
+   */
+  appendParts(source: Source<R>, options: AppendPartsOptions): Promise<AppendPartsResult> {
+    return this.#host.run(() => {
+      checkAppendPartsOptions(options);
+      this.#host.assertWritable();
+      const context = appendContext(this.#host.open, APPEND_LAYOUT);
+      return this.#traced(options.batchId, () => appendParts(context, this.#plan, source as Source, options));
     });
   }
 

@@ -49,6 +49,9 @@ export interface ReadOptions {
   readonly onCounters: (counters: ReadCounters) => void;
 }
 
+/** What reading at a pace needs to know. */
+export type PaceOptions = Pick<ReadOptions, "append" | "timer">;
+
 /** Receives the batches of a pass. */
 export interface BatchSink {
   /**
@@ -92,7 +95,7 @@ export function hashRows(hash: ContentHash, rows: readonly unknown[]): void {
 /** The plain bytes of an input, counted before decompression. */
 export async function* bytesOf(
   input: BytesInput,
-  options: ReadOptions,
+  options: PaceOptions,
   counters: ReadCounters,
 ): AsyncIterable<Uint8Array> {
   const counted = async function* (): AsyncIterable<Uint8Array> {
@@ -105,7 +108,7 @@ export async function* bytesOf(
 }
 
 /** The rows of an input, in chunks. */
-export function rowsOf(input: RowsInput, options: ReadOptions): AsyncIterable<readonly unknown[]> {
+export function rowsOf(input: RowsInput, options: PaceOptions): AsyncIterable<readonly unknown[]> {
   return paced(input.rows.open(), options);
 }
 
@@ -115,7 +118,7 @@ export function rowsOf(input: RowsInput, options: ReadOptions): AsyncIterable<re
  */
 export async function* paced<T>(
   source: AsyncIterable<T> | Iterable<T>,
-  { timer, append: { signal } }: Pick<ReadOptions, "append" | "timer">,
+  { timer, append: { signal } }: PaceOptions,
 ): AsyncIterable<T> {
   let turn = timer.now();
   for await (const piece of source) {

@@ -18,6 +18,7 @@ import {
   type Parser,
   type ParserOptions,
   type Reject,
+  type RowParserOptions,
   type Schema,
   SchemaMisfit,
   storedSchema,
@@ -88,6 +89,7 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
     format === "tsv"
       ? { format: "csv", csv: { delimiter: "\t", ...options.append.csv } }
       : { format, ...(options.append.csv && { csv: options.append.csv }) };
+  const part = input.part && { part: input.part };
   return {
     unit: "line",
     pieces: (counters) => bytesOf(input, options, counters),
@@ -95,7 +97,7 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
     sampleSize: SAMPLE_BYTES,
     feed: (parse, output, sink) =>
       new TextFeed({
-        text: { ...parse, ...text },
+        text: { ...parse, ...text, ...part },
         pool: options.ranges,
         totalBytes: input.totalBytes,
         output,
@@ -105,6 +107,7 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
     inferrer: (base, integerBounds) =>
       createTextInferrer({
         ...text,
+        ...part,
         ...inference(options.append),
         ...(base && { base }),
         ...(integerBounds && { integerBounds }),
@@ -125,13 +128,14 @@ function inference({ inferTimestamps, maxStructKeys, maxColumns }: AppendOptions
 
 function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unknown[]> {
   const { validator } = options;
+  const { rowsBefore } = input;
   return {
     ...(validator && { validated: (rows) => validateRows(validator, rows, options.append.signal) }),
     unit: "row",
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
-    feed: (parse, _output, sink) => new RowFeed(parse, sink),
+    feed: (parse, _output, sink) => new RowFeed({ ...parse, ...(rowsBefore !== undefined && { rowsBefore }) }, sink),
     inferrer: (base, integerBounds) =>
       createRowInferrer({
         ...inference(options.append),
@@ -242,7 +246,7 @@ class RowFeed implements Feed<readonly unknown[]> {
   readonly #parser: Parser<readonly unknown[]>;
   readonly #sink: BatchSink;
 
-  constructor(options: ParserOptions, sink: BatchSink) {
+  constructor(options: RowParserOptions, sink: BatchSink) {
     this.#parser = createRowParser(options);
     this.#sink = sink;
   }

@@ -32,7 +32,7 @@ export async function readHead(source: AsyncIterable<Uint8Array>, length: number
 }
 
 /** The first `length` bytes (fewer if the source has fewer), and the whole source again from its start. */
-async function peek(
+export async function peek(
   source: AsyncIterable<Uint8Array>,
   length: number,
 ): Promise<{ head: Uint8Array; rest: AsyncIterable<Uint8Array> }> {

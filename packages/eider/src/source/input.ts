@@ -11,11 +11,12 @@ import {
   NotFoundError,
   type RecordBatch,
   type Schema,
+  type TextPart,
 } from "@eider/core";
 import type { Source } from "../options.js";
 import { filePieces } from "./file-pieces.js";
 import { interruptible } from "./interruptible.js";
-import { type Replayable, spoolBytes, spoolRows } from "./spool.js";
+import { type Replayable, spoolBytes, spoolRows, unkept } from "./spool.js";
 import { isDetached, used, wasRead } from "./used.js";
 
 /** Rows handed to a parser at a time. */
@@ -35,8 +36,15 @@ export type Input =
       readonly totalBytes: number | undefined;
       /** A local file with exactly these bytes. */
       readonly path?: string;
+      /** Where they begin in a longer text, for messages: NDJSON, or CSV whose options give delimiter and header. */
+      readonly part?: TextPart;
     }
-  | { readonly kind: "rows"; readonly rows: Replayable<readonly unknown[]> }
+  | {
+      readonly kind: "rows";
+      readonly rows: Replayable<readonly unknown[]>;
+      /** Rows of a longer source that come before these, for messages. Default 0. */
+      readonly rowsBefore?: number;
+    }
   | { readonly kind: "arrow"; readonly source: ArrowLike }
   /** Columns that come one batch after the other, all of one schema. */
   | { readonly kind: "batches"; readonly schema: Schema; readonly batches: Replayable<RecordBatch> };
@@ -45,6 +53,8 @@ export interface InputOptions {
   /** For copies of streams that outgrow memory. */
   readonly tempFolder: string;
   readonly signal: AbortSignal | undefined;
+  /** The input is opened once: of a stream nothing is kept. */
+  readonly once?: boolean;
 }
 
 /**
@@ -85,7 +95,7 @@ export async function openInput(source: Source, options: InputOptions): Promise<
     return streamInput(interruptible(source as AsyncIterable<unknown>, options.signal), options, name, wasRead(source));
   }
   if (Symbol.iterator in source) {
-    return { kind: "rows", rows: spoolRows(chunked(source as Iterable<unknown>), options.tempFolder) };
+    return { kind: "rows", rows: keptRows(chunked(source as Iterable<unknown>), options) };
   }
   throw new InvalidInputError(
     "bad_source",
@@ -181,7 +191,7 @@ function responseInput(response: Response, options: InputOptions, path?: string)
   const length = Number(response.headers.get("content-length") ?? Number.NaN);
   // With a content encoding the length counts other bytes than those that arrive here.
   const total = response.headers.has("content-encoding") || !Number.isSafeInteger(length) ? undefined : length;
-  const bytes = spoolBytes(answer(response.body, options.signal), options.tempFolder);
+  const bytes = keptBytes(answer(response.body, options.signal), options);
   return { kind: "bytes", bytes, name, mediaType: response.headers.get("content-type") ?? "", totalBytes: total };
 }
 
@@ -225,9 +235,17 @@ async function streamInput(
     }
   })();
   if (!first.done && first.value instanceof Uint8Array) {
-    return bytesInput(spoolBytes(onlyBytes(all), options.tempFolder), name, undefined);
+    return bytesInput(keptBytes(onlyBytes(all), options), name, undefined);
   }
-  return { kind: "rows", rows: spoolRows(chunked(all), options.tempFolder) };
+  return { kind: "rows", rows: keptRows(chunked(all), options) };
+}
+
+function keptBytes(source: AsyncIterable<Uint8Array>, options: InputOptions): Replayable<Uint8Array> {
+  return options.once ? unkept(source) : spoolBytes(source, options.tempFolder);
+}
+
+function keptRows(source: AsyncIterable<readonly unknown[]>, options: InputOptions): Replayable<readonly unknown[]> {
+  return options.once ? unkept(source) : spoolRows(source, options.tempFolder);
 }
 
 async function* onlyBytes(source: AsyncIterable<unknown>): AsyncIterable<Uint8Array> {

@@ -133,6 +133,17 @@ export function spoolBatches(source: AsyncIterable<RecordBatch>, folder: string)
   return new Spool(source, batchCodec, folder);
 }
 
+/** A stream that is opened once: whoever opens it ends it. */
+export function unkept<T>(source: AsyncIterable<T>): Replayable<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  return {
+    open: () => ({ [Symbol.asyncIterator]: () => iterator }),
+    async [Symbol.asyncDispose]() {
+      await iterator.return?.();
+    },
+  };
+}
+
 /** Copies a one-shot stream as it is read, and gives the same pieces again. */
 class Spool<T> implements Replayable<T> {
   readonly #source: AsyncIterator<T>;
