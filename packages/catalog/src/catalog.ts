@@ -72,6 +72,8 @@ export interface HotBatch {
   readonly batchId: string;
   readonly addedIn: number;
   readonly rows: number;
+  /** Of its data. */
+  readonly bytes: number;
   readonly schemaVersion: number;
   /** Of that version. */
   readonly schema: Schema;
@@ -303,6 +305,8 @@ export interface HotOptions {
   readonly after?: number;
   /** Default: all. A page never splits a snapshot, so it may be longer. */
   readonly limit?: number;
+  /** Default true. Without it `data` is empty, and a listing of many batches costs a fraction. */
+  readonly data?: boolean;
 }
 
 export interface FilesOptions {

@@ -187,8 +187,10 @@ export class SqliteCatalog implements Catalog {
   }
 
   async hotBatches(tableId: string, options: HotOptions = {}): Promise<HotBatch[]> {
-    const { at, after = 0, limit } = options;
-    return this.#connection.read((driver) => listHot(driver, tableId, { at: snapshotAt(driver, at), after, limit }));
+    const { at, after = 0, limit, data = true } = options;
+    return this.#connection.read((driver) =>
+      listHot(driver, tableId, { at: snapshotAt(driver, at), after, limit, data }),
+    );
   }
 
   async integerBounds(tableId: string): Promise<Map<number, IntegerBounds | undefined>> {

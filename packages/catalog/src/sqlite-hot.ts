@@ -14,9 +14,12 @@ interface HotRow {
   readonly batch: string;
   readonly added_in: number;
   readonly rows: number;
+  readonly bytes: number;
   readonly schema_version: number;
-  readonly data: Uint8Array;
+  readonly data: Uint8Array | null;
 }
+
+const NO_DATA = new Uint8Array(0);
 
 /**
  * Batches added after one snapshot and live at another: takes the table's number and the two snapshots, twice. Those that
@@ -34,9 +37,11 @@ export interface ListHotOptions {
   readonly at: number;
   readonly after: number;
   readonly limit: number | undefined;
+  readonly data: boolean;
 }
 
-export function listHot(driver: SqliteDriver, tableId: string, { at, after, limit }: ListHotOptions): HotBatch[] {
+export function listHot(driver: SqliteDriver, tableId: string, options: ListHotOptions): HotBatch[] {
+  const { at, after, limit } = options;
   const table = tableNumber(driver, tableId);
   if (!table || (table.dropped_in ?? LIVE) <= at) return [];
   const range = (last: number): number[] => [table.no, after, last, table.no, after, last, at];
@@ -64,7 +69,7 @@ export function listHot(driver: SqliteDriver, tableId: string, { at, after, limi
   };
   return driver
     .all<HotRow>(
-      `SELECT x.batch, x.added_in, x.rows, x.schema_version, h.data
+      `SELECT x.batch, x.added_in, x.rows, x.schema_version, length(h.data) AS bytes, ${options.data ? "h.data" : "NULL AS data"}
        FROM ${HOT_AT} x JOIN hot_batches h ON h.id = x.id ORDER BY x.id`,
       ...range(end?.added_in ?? at),
     )
@@ -72,9 +77,10 @@ export function listHot(driver: SqliteDriver, tableId: string, { at, after, limi
       batchId: row.batch,
       addedIn: row.added_in,
       rows: row.rows,
+      bytes: row.bytes,
       schemaVersion: row.schema_version,
       schema: schemaOf(row.schema_version),
-      data: row.data,
+      data: row.data ?? NO_DATA,
     }));
 }
 

@@ -280,6 +280,9 @@ async function hotInPages(catalog: SqliteCatalog, id: string, at: number): Promi
     all.push(...page);
   }
   expect(all).toEqual(await catalog.hotBatches(id, { at }));
+  expect(await catalog.hotBatches(id, { at, data: false })).toEqual(
+    all.map((batch) => ({ ...batch, bytes: batch.data.length, data: new Uint8Array(0) })),
+  );
   return all;
 }
 

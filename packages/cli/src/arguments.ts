@@ -42,8 +42,11 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
-export function hours(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError("It is a number of hours, for example 0.5.");
+export const hours = (text: string): number => duration(text, "hours");
+export const seconds = (text: string): number => duration(text, "seconds");
+
+function duration(text: string, unit: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError(`It is a number of ${unit}, for example 0.5.`);
   return Number(text);
 }
 

@@ -244,8 +244,10 @@ describe("verify and maintain", () => {
     const stray = key.replace(/[^/]+$/, "stray.parquet");
     writeFileSync(join(where, stray), "x");
     expect(await text("verify", where)).toMatch(new RegExp(`^stray  ${stray}: .*\n1 file, `));
-    expect(await json("maintain", where, "--grace-hours", "0")).toEqual({ deleted: [], bytes: 0 });
-    expect(await text("maintain", where)).toBe("0 orphans removed, 0 B\n");
+    const nothing = { batches: 0, rows: 0, files: 0, bytes: 0 };
+    const result = { folded: nothing, finished: true, deleted: [], bytes: 0 };
+    expect(await json("maintain", where, "--grace-hours", "0", "--fold", "all")).toEqual(result);
+    expect(await text("maintain", where)).toBe("0 hot batches folded, 0 orphans removed, 0 B\n");
 
     rmSync(join(where, key));
     const outcome = await eider(["verify", where, "--no-hashes"]);

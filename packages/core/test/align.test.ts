@@ -4,6 +4,7 @@ import {
   alignBatch,
   assignFieldIds,
   batchRows,
+  type DataType,
   parseType,
   type RecordBatch,
   type Schema,
@@ -67,6 +68,33 @@ describe("alignBatch", () => {
       { a: null, b: "x", s: { z: 2, new: null } },
       { a: null, b: null, s: null },
     ]);
+  });
+
+  test("stored rows by field id at every level, whatever their names are by now", () => {
+    const stored = schemaOf({ a: "int8", s: "struct<x: int8, y: string>", gone: "int8" });
+    const rows = [{ a: 1, s: { x: 2, y: "z" }, gone: 3 }];
+    const [a, s] = stored.fields;
+    const [x, y] = (s!.type as Extract<DataType, { kind: "struct" }>).fields;
+    const target: Schema = {
+      fields: [
+        {
+          ...s!,
+          name: "a",
+          type: {
+            kind: "struct",
+            fields: [
+              { ...y!, name: "x" },
+              { ...x!, name: "y" },
+            ],
+          },
+        },
+        { ...a!, name: "s", type: parseType("int64") },
+        { id: 90, name: "gone", type: parseType("int8"), nullable: true },
+      ],
+    };
+    const { batch: aligned, rejects } = alignBatch(batchOf(stored, rows), target, "id");
+    expect(rejects).toEqual([]);
+    expect(batchRows(aligned, "exact")).toStrictEqual([{ a: { x: "z", y: 2 }, s: 1n, gone: null }]);
   });
 
   test.each([

@@ -204,12 +204,15 @@ export class Lake implements AsyncDisposable {
     });
   }
 
-  /** Removes what writers left behind. Safe at any time, while others read and write. */
+  /**
+   * Folds small batches into data files, and removes what writers left behind. Safe at any time, while others read and
+   * write; nothing that a query of any snapshot sees changes.
+   */
   maintain(options: MaintainOptions = {}): Promise<MaintainResult> {
     return this.#run(() => {
       checkMaintainOptions(options);
       this.#assertWritable();
-      return traced("maintain", {}, () => maintain(this.#open, options));
+      return traced("maintain", {}, () => maintain(this.#open, appendContext(this.#open, APPEND_LAYOUT), options));
     });
   }
 

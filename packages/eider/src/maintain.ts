@@ -1,114 +1,60 @@
-/**
- * Maintenance: for now the removal of orphans, data files that were staged and never committed. Order matters
- * (commit protocol, "Orphans"): the floor is raised first, so that a writer still holding such a file can no longer
- * commit it; only then is anything deleted.
- */
+/** What a lake does for itself between appends: hot batches are folded, and orphans removed. */
 
-import type { Catalog } from "@eider/catalog";
-import { NotFoundError, StoreError } from "@eider/core";
-import type { ObjectInfo, ObjectStore, UnfinishedUpload } from "@eider/storage";
-import type { MaintainOptions, MaintainResult } from "./options.js";
+import type { Catalog, TableInfo } from "@eider/catalog";
+import type { AppendContext } from "./commit/append.js";
+import { addTotals, foldTable } from "./commit/fold.js";
+import type { OpenLake } from "./open.js";
+import type { FoldLimits, FoldTotals, MaintainOptions, MaintainProgress, MaintainResult } from "./options.js";
+import { removeOrphans } from "./orphans.js";
 
-/** 24 hours. */
-const GRACE_MS = 24 * 60 * 60 * 1000;
-/** Keys looked up or deleted at a time. */
-const PAGE = 1000;
+const FOLD_LIMITS: Required<FoldLimits> = { bytes: 16 * 1024 * 1024, batches: 1000, ageMs: 60 * 60 * 1000 };
 
 export async function maintain(
-  { store, catalog, clock }: { store: ObjectStore; catalog: Catalog; clock: () => number },
+  open: Pick<OpenLake, "store" | "catalog" | "clock" | "timer">,
+  context: AppendContext,
   options: MaintainOptions,
 ): Promise<MaintainResult> {
-  const cutoff = (store.serverTime?.() ?? clock()) - (options.graceMs ?? GRACE_MS);
-  await catalog.tidy(cutoff, options.signal);
-  const floor = await snapshotAt(catalog, cutoff);
-  const found = await orphans(store, catalog, floor, cutoff, options.signal);
-  const uploads = await oldUploads(store, floor, cutoff, options.signal);
-  if (found.length === 0 && uploads.length === 0) return { deleted: [], bytes: 0 };
-  if (floor > (await catalog.head()).floor) await catalog.commit({ operations: [{ op: "floor", floor }] });
-  // Looked up again: a writer may have committed its file between the listing and the floor.
-  const orphaned = await unreferenced(catalog, found);
-  for (let i = 0; i < orphaned.length; i += PAGE) {
-    options.signal?.throwIfAborted();
-    await store.delete(orphaned.slice(i, i + PAGE).map((object) => object.key));
+  const { catalog, store, clock, timer } = open;
+  const { signal, budgetMs = Number.POSITIVE_INFINITY, fold = {} } = options;
+  const started = timer.now();
+  const isOver = (): boolean => timer.now() - started >= budgetMs;
+  const read = { batches: 0, rows: 0 };
+  const report = (where: Pick<MaintainProgress, "phase" | "table">): void =>
+    options.onProgress?.({ ...where, ...read, elapsedMs: timer.now() - started });
+
+  let folded: FoldTotals = { batches: 0, rows: 0, files: 0, bytes: 0 };
+  let finished = true;
+  await catalog.refresh();
+  const { snapshot: until } = await catalog.head();
+  const now = store.serverTime?.() ?? clock();
+  const limits = fold === "all" ? { batches: 1 } : fold;
+  for (const table of limits === "none" ? [] : await catalog.tables(until)) {
+    if (limits === "none" || !(await isDue(catalog, table, limits, now))) continue;
+    report({ phase: "fold", table: table.name });
+    const result = await foldTable(context, table.id, {
+      until,
+      signal,
+      isOver,
+      onBatches: (batches, rows) => {
+        read.batches += batches;
+        read.rows += rows;
+        report({ phase: "fold", table: table.name });
+      },
+    });
+    folded = addTotals(folded, result);
+    finished &&= result.finished;
   }
-  for (const upload of uploads) {
-    options.signal?.throwIfAborted();
-    await upload.abort();
-  }
-  const deleted = [...orphaned, ...uploads].map(({ key }) => key);
-  return { deleted, bytes: orphaned.reduce((sum, { size }) => sum + size, 0) };
+  if (isOver()) return { folded, finished: false, deleted: [], bytes: 0 };
+  report({ phase: "orphans" });
+  return { folded, finished, ...(await removeOrphans(open, options)) };
 }
 
-async function snapshotAt(catalog: Catalog, time: number): Promise<number> {
-  try {
-    return await catalog.resolveSnapshot(new Date(time));
-  } catch (error) {
-    if (error instanceof NotFoundError) return 0;
-    throw error;
-  }
-}
-
-/** Our own data files (by name) that are old by their base and by their age, and that nothing names. */
-async function orphans(
-  store: ObjectStore,
-  catalog: Catalog,
-  floor: number,
-  cutoff: number,
-  signal: AbortSignal | undefined,
-): Promise<ObjectInfo[]> {
-  const found: ObjectInfo[] = [];
-  for await (const page of dataFiles(store, signal)) {
-    const old = page.filter(({ key, modifiedAt }) => modifiedAt <= cutoff && (fileBase(key) ?? floor) < floor);
-    found.push(...(await unreferenced(catalog, old)));
-  }
-  return found;
-}
-
-/** Uploads of data files that could not be committed any more. */
-async function oldUploads(
-  store: ObjectStore,
-  floor: number,
-  cutoff: number,
-  signal: AbortSignal | undefined,
-): Promise<UnfinishedUpload[]> {
-  const found: UnfinishedUpload[] = [];
-  try {
-    for await (const upload of store.unfinishedUploads?.("", signal ? { signal } : {}) ?? []) {
-      if (upload.startedAt <= cutoff && (fileBase(upload.key) ?? floor) < floor) found.push(upload);
-    }
-  } catch (error) {
-    // Not allowed, or not known there: the store's own rule on unfinished uploads ends them.
-    if (!(error instanceof StoreError) || error.retryable) throw error;
-  }
-  return found;
-}
-
-async function unreferenced(catalog: Catalog, objects: readonly ObjectInfo[]): Promise<ObjectInfo[]> {
-  const result: ObjectInfo[] = [];
-  for (let i = 0; i < objects.length; i += PAGE) {
-    const page = objects.slice(i, i + PAGE);
-    const referenced = await catalog.referencedKeys(page.map((object) => object.key));
-    result.push(...page.filter((object) => !referenced.has(object.key)));
-  }
-  return result;
-}
-
-/** Everything in the store but the lake's own folder, a page at a time. */
-export async function* dataFiles(store: ObjectStore, signal: AbortSignal | undefined): AsyncIterable<ObjectInfo[]> {
-  let page: ObjectInfo[] = [];
-  for await (const object of store.list("", signal ? { signal } : {})) {
-    if (object.key.startsWith("_eider/")) continue;
-    page.push(object);
-    if (page.length === PAGE) {
-      yield page;
-      page = [];
-    }
-  }
-  if (page.length > 0) yield page;
-}
-
-/** The base snapshot in a data file's name, `<base>-<id>.parquet`; undefined for files that are not ours. */
-function fileBase(key: string): number | undefined {
-  const match = /\/data\/(?:.*\/)?(\d+)-[0-9a-f-]{36}\.parquet$/.exec(key);
-  return match ? Number(match[1]) : undefined;
+async function isDue(catalog: Catalog, table: TableInfo, limits: FoldLimits, now: number): Promise<boolean> {
+  const { bytes, batches, ageMs } = { ...FOLD_LIMITS, ...limits };
+  if (table.hotBatches === 0) return false;
+  if (table.hotBytes >= bytes || table.hotBatches >= batches) return true;
+  const [oldest] = await catalog.hotBatches(table.id, { limit: 1, data: false });
+  if (!oldest) return false;
+  const [snapshot] = await catalog.snapshots({ after: oldest.addedIn - 1, limit: 1 });
+  return snapshot !== undefined && now - Date.parse(snapshot.committedAt) >= ageMs;
 }

@@ -11,6 +11,7 @@ import type {
   AppendPartsOptions,
   CopyOptions,
   CursorMove,
+  FoldLimits,
   LakeOptions,
   MaintainOptions,
   TableOptions,
@@ -208,7 +209,17 @@ const TABLE_WRITER: Rules<TableWriterOptions> = {
   onProgress: callback,
 };
 
-const MAINTAIN: Rules<MaintainOptions> = { graceMs: amount, signal };
+const MAINTAIN: Rules<MaintainOptions> = {
+  graceMs: amount,
+  fold: {
+    expected: '"all", "none" or an object of limits',
+    accepts: (value) => value === "all" || value === "none" || isPlain(value),
+  },
+  budgetMs: amount,
+  signal,
+  onProgress: callback,
+};
+const FOLD_LIMITS: Rules<FoldLimits> = { bytes: amount, batches: amount, ageMs: amount };
 const COPY: Rules<CopyOptions> = { signal, onProgress: callback };
 
 const VERIFY: Rules<VerifyOptions> = { hashes: truth, signal, onProgress: callback };
@@ -231,7 +242,10 @@ export const checkScopeOptions = (options: ScopeOptions): void => {
   for (const [table, grant] of Object.entries(options.tables)) check(`the grant of table ${table}`, grant, GRANT);
 };
 /** @throws InvalidInputError `bad_option` */
-export const checkMaintainOptions = (options: MaintainOptions): void => check("lake.maintain", options, MAINTAIN);
+export const checkMaintainOptions = (options: MaintainOptions): void => {
+  check("lake.maintain", options, MAINTAIN);
+  if (typeof options.fold === "object") check("the limits of fold", options.fold, FOLD_LIMITS);
+};
 /** @throws InvalidInputError `bad_option` */
 export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>
   check(`lake.${name}`, options, COPY);

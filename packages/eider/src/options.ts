@@ -231,12 +231,53 @@ export interface TableDescription {
 export interface MaintainOptions {
   /** How long a file that no snapshot references is left alone, for writers that are still at work. Default 24 h. */
   readonly graceMs?: number;
+  /**
+   * Which tables' hot batches are folded into data files: those that pass a limit (default), `all`, or `none`. Of a table
+   * that is folded, all that is hot is.
+   */
+  readonly fold?: FoldLimits | "all" | "none";
+  /** Milliseconds after which nothing more is begun; what has begun is finished. Default: no limit. */
+  readonly budgetMs?: number;
   readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: MaintainProgress) => void;
+}
+
+/** When a table is folded: the first limit that is reached counts. */
+export interface FoldLimits {
+  /** Bytes of its hot batches, as they are stored. Default 16 MiB. */
+  readonly bytes?: number;
+  /** Their number. Default 1,000. */
+  readonly batches?: number;
+  /** Milliseconds since the oldest was committed. Default one hour. */
+  readonly ageMs?: number;
+}
+
+export interface MaintainProgress {
+  readonly phase: "fold" | "orphans";
+  /** That is being folded. */
+  readonly table?: string;
+  /** Hot batches and their rows that were read to be folded, over all tables so far. */
+  readonly batches: number;
+  readonly rows: number;
+  readonly elapsedMs: number;
+}
+
+/** What was folded. */
+export interface FoldTotals {
+  readonly batches: number;
+  readonly rows: number;
+  /** Data files that were made of them, and their bytes. */
+  readonly files: number;
+  readonly bytes: number;
 }
 
 export interface MaintainResult {
+  readonly folded: FoldTotals;
+  /** False if the budget ended first, or other writers got ahead each time: call again. */
+  readonly finished: boolean;
   /** Keys deleted, and those whose unfinished uploads were ended: staged by writers that never committed. */
   readonly deleted: readonly string[];
+  /** Of the orphans deleted. */
   readonly bytes: number;
 }
 

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import type { Catalog, ListedFile } from "@eider/catalog";
 import { NotFoundError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
-import { dataFiles } from "./maintain.js";
 import type { VerifyFinding, VerifyOptions, VerifyReport } from "./options.js";
+import { dataFiles } from "./orphans.js";
 
 export async function verify(
   { store, catalog }: { store: ObjectStore; catalog: Catalog },

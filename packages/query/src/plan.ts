@@ -261,7 +261,7 @@ function hotRows({ name, hotBatches }: TableInfo, snapshot: number): QueryError 
   return new QueryError(
     "hot_rows",
     `${hotBatches} small batches of table ${JSON.stringify(name)} are in no file at snapshot ${snapshot}: ` +
-      "open the lake for writing, and run lake.maintain() to fold them",
+      'fold them first, with lake.maintain({ fold: "all" }) on a lake that is open for writing, or eider maintain --fold all',
     { subject: name },
   );
 }

@@ -1,10 +1,10 @@
 /** `eider verify` and `eider maintain`. */
 
-import { Command } from "commander";
-import { CorruptionError } from "eider";
-import { hours } from "../arguments.js";
+import { Command, Option } from "commander";
+import { CorruptionError, type MaintainResult } from "eider";
+import { hours, seconds } from "../arguments.js";
 import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
-import { formatBytes, plural, printable } from "../text.js";
+import { formatBytes, formatCount, plural, printable } from "../text.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -37,20 +37,42 @@ export function verifyCommand(context: Context): Command {
 
 export function maintainCommand(context: Context): Command {
   return new Command("maintain")
-    .summary("remove what writers left behind")
-    .description("Remove data files that were staged and never committed.")
+    .summary("fold small batches into files, remove what writers left behind")
+    .description(
+      "Fold small batches, which are in the catalog, into data files, and remove data files that were staged and never committed.",
+    )
     .argument("<lake>", "folder of the lake")
+    .addOption(
+      new Option("--fold <which>", "tables that are worth it, all with such batches, or none")
+        .choices(["due", "all", "none"])
+        .default("due"),
+    )
+    .option("--budget-seconds <n>", "begin nothing more after so long", seconds)
     .option("--grace-hours <n>", "leave files younger than this alone: their writer may be at work", hours, 24)
-    .addHelpText("after", "\nExample:\n  eider maintain ./lake --grace-hours 1")
-    .action(async (where: string, flags: JsonFlag & { readonly graceHours: number }) => {
+    .addHelpText("after", "\nExamples:\n  eider maintain ./lake\n  eider maintain ./lake --fold all")
+    .action(async (where: string, flags: MaintainFlags) => {
+      const { fold, graceHours, budgetSeconds } = flags;
       const result = await withLake(where, { mode: "open" }, (lake) =>
-        lake.maintain({ graceMs: flags.graceHours * HOUR_MS, signal: context.signal }),
+        lake.maintain({
+          ...(fold !== "due" && { fold }),
+          graceMs: graceHours * HOUR_MS,
+          ...(budgetSeconds !== undefined && { budgetMs: budgetSeconds * 1000 }),
+          signal: context.signal,
+        }),
       );
-      await print(
-        context,
-        flags,
-        result,
-        () => `${plural(result.deleted.length, "orphan")} removed, ${formatBytes(result.bytes)}\n`,
-      );
+      await print(context, flags, result, () => describeResult(result));
     });
+}
+
+interface MaintainFlags extends JsonFlag {
+  readonly fold: "due" | "all" | "none";
+  readonly graceHours: number;
+  readonly budgetSeconds?: number;
+}
+
+function describeResult({ folded, finished, deleted, bytes }: MaintainResult): string {
+  const batches = folded.batches === 1 ? "1 hot batch" : `${formatCount(folded.batches)} hot batches`;
+  const into = folded.files > 0 ? ` into ${plural(folded.files, "file")}, ${formatBytes(folded.bytes)}` : "";
+  const orphans = `${plural(deleted.length, "orphan")} removed, ${formatBytes(bytes)}`;
+  return `${batches} folded${into}, ${orphans}${finished ? "" : "; not finished: run it again"}\n`;
 }

@@ -149,11 +149,11 @@ export async function findTable(catalog: Catalog, name: string): Promise<TableSt
 /** Deletes what was staged. Where that fails too, the files are orphans, which `maintain` removes in time. */
 export async function giveUp(
   { catalog, logger }: AppendContext,
-  batches: readonly PendingBatch[],
+  staged: readonly { discard(): Promise<void> }[],
   intent: string | undefined,
 ): Promise<void> {
   try {
-    for (const batch of batches) await batch.discard();
+    for (const one of staged) await one.discard();
     if (intent !== undefined) await catalog.abandon(intent);
   } catch (error) {
     logger.warn?.("staged files could not be removed and are left for maintenance", { error });

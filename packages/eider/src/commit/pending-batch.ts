@@ -8,8 +8,6 @@ import {
   type Field,
   InvalidInputError,
   lastFieldId,
-  parseOrderBy,
-  parsePartitionBy,
   type Schema,
   sameSchema,
   storedSchema,
@@ -20,7 +18,7 @@ import type { AppendContext } from "./append.js";
 import type { BatchKey } from "./batch-key.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";
-import { Stage } from "./stage.js";
+import { type Stage, tableStage } from "./stage.js";
 import {
   assertPartitionsKept,
   canonicalLayout,
@@ -153,26 +151,11 @@ export class PendingBatch {
 
   #newStage(target: Target, schema: Schema, base: number): Stage {
     const { context, plan, batch, append } = this.#options;
-    const stored = storedSchema(schema);
     const { partitionBy, orderBy } =
       target.table ?? canonicalLayout(plan.partitionBy ?? [], plan.orderBy ?? [], schema);
-    return new Stage({
-      store: context.store,
-      folder: target.folder,
-      base,
-      schema: stored,
-      partitionBy: partitionBy.map((text) => parsePartitionBy(text, schema)),
-      orderBy: parseOrderBy(orderBy, schema),
-      layout: context.layout,
-      keyValues: {
-        "eider.table": plan.name,
-        "eider.batch": batch.id,
-        "eider.snapshot": String(base),
-        "eider.schema": JSON.stringify(schema),
-      },
-      newId: context.newId,
-      signal: append.signal,
-    });
+    const table = { name: plan.name, folder: target.folder, partitionBy, orderBy };
+    const keyValues = { "eider.batch": batch.id };
+    return tableStage(context, table, schema, { base, keyValues, signal: append.signal });
   }
 
   #readOptions(table: TableState | undefined, bounds: (tableId: string) => Promise<KnownBounds>): ReadOptions {

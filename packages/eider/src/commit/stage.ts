@@ -1,16 +1,19 @@
 /** Data files of a batch that is not committed yet: rows go to the file of their partition, sorted where asked for. */
 
-import type { DataFile } from "@eider/catalog";
+import type { DataFile, TableInfo } from "@eider/catalog";
 import {
   AlreadyExistsError,
   type EncodedRowGroup,
   type OrderBy,
   type PartitionSpec,
   type PartitionValue,
+  parseOrderBy,
+  parsePartitionBy,
   partitionPath,
   type RecordBatch,
   type Schema,
   StoreError,
+  storedSchema,
 } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import type { StoredFile } from "../writer/data-file.js";
@@ -33,6 +36,36 @@ export interface StageOptions {
   /** A new unique file id. */
   readonly newId: () => string;
   readonly signal: AbortSignal | undefined;
+}
+
+/** A stage for files of a table, whose rows have this schema. */
+export function tableStage(
+  { store, layout, newId }: Pick<StageOptions, "store" | "layout" | "newId">,
+  table: Pick<TableInfo, "name" | "folder" | "partitionBy" | "orderBy">,
+  schema: Schema,
+  {
+    base,
+    keyValues,
+    signal,
+  }: { base: number; keyValues: Readonly<Record<string, string>>; signal: AbortSignal | undefined },
+): Stage {
+  return new Stage({
+    store,
+    folder: table.folder,
+    base,
+    schema: storedSchema(schema),
+    partitionBy: table.partitionBy.map((text) => parsePartitionBy(text, schema)),
+    orderBy: parseOrderBy(table.orderBy, schema),
+    layout,
+    keyValues: {
+      "eider.table": table.name,
+      "eider.snapshot": String(base),
+      "eider.schema": JSON.stringify(schema),
+      ...keyValues,
+    },
+    newId,
+    signal,
+  });
 }
 
 /** A data file before the commit decides which schema version it belongs to. */

@@ -17,7 +17,7 @@ const COMMITS = "packages/catalog/src/local-commits.ts";
 const LOG = "packages/eider/src/shared/log.ts";
 const CHECKPOINTS = "packages/eider/src/shared/checkpoints.ts";
 const SHARED = "packages/eider/src/shared/shared-catalog.ts";
-const MAINTAIN = "packages/eider/src/maintain.ts";
+const ORPHANS = "packages/eider/src/orphans.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   ...(["local", "shared"] as const).map(
@@ -76,7 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "delete what was listed before the floor was raised",
     faults: [
       {
-        file: MAINTAIN,
+        file: ORPHANS,
         find: "const orphaned = await unreferenced(catalog, found);",
         replace: "const orphaned = found;",
       },
@@ -247,7 +247,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "delete orphans without raising the floor",
     faults: [
       {
-        file: MAINTAIN,
+        file: ORPHANS,
         find: 'if (floor > (await catalog.head()).floor) await catalog.commit({ operations: [{ op: "floor", floor }] });',
         replace: "",
       },
