@@ -10,6 +10,7 @@ import { Lake, type SqlParam, type Table, type TableOptions } from "eider";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
+import { mulberry } from "./support/random.js";
 import { SEED } from "./support/seed.js";
 
 const QUERIES = Number(process.env.EIDER_PRUNING_QUERIES ?? 300);
@@ -479,15 +480,4 @@ async function fillTable(table: Table, source: Rows): Promise<void> {
     });
     await source.query(`INSERT INTO t VALUES ${values.join(", ")}`);
   }
-}
-
-/** mulberry32: a small generator of numbers in [0, 1). */
-function mulberry(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -25,6 +25,12 @@ export {
 export { parsePosition, START } from "./position.js";
 export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export { sharesEntry } from "./sqlite-commit.js";
-export type { DriverOptions, OpenDriver, SqliteDriver, SqliteValue } from "./sqlite-driver.js";
+export {
+  type DriverOptions,
+  type OpenDriver,
+  openSqlite,
+  type SqliteDriver,
+  type SqliteValue,
+} from "./sqlite-driver.js";
 export { encodeStub, entryFacts, isStub, stubOf } from "./stub.js";
 export { realTimer, type Timer } from "./timer.js";

@@ -25,7 +25,6 @@ import {
   SchemaError,
   type SchemaInput,
 } from "@eider/core";
-import { parse } from "yaml";
 
 /** One column, or one level of a nested one. */
 export interface SchemaField {
@@ -102,6 +101,8 @@ async function readSchemaFile(file: string | URL): Promise<readonly SchemaField[
     const reason = `cannot read the schema file ${path} (${code ?? "unknown error"})`;
     throw new InvalidInputError("file_unreadable", reason, { subject: path, cause });
   }
+  // Loaded only here: it would be a third of what importing this library costs every process.
+  const { parse } = await import("yaml");
   let content: unknown;
   try {
     // JSON is YAML too.
