@@ -14,6 +14,7 @@ import { createGunzip, gzipSync } from "node:zlib";
 import { SqliteCatalog, shareCopy } from "@eider/catalog";
 import { openStore } from "@eider/storage";
 import { Lake } from "eider";
+import { commitTable, draftOf } from "./support/catalog-entries.mjs";
 import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
 
 const { fast, rows: receipts, rounds } = options({ rows: 1_000_000, rounds: 5 });
@@ -66,16 +67,8 @@ async function lookUp(url, cacheDir, snapshot) {
 async function fill(store, folder) {
   const local = join(folder, "local.sqlite");
   const catalog = await SqliteCatalog.open({ path: ":memory:" });
-  const fields = ["id", "user", "at", "kind", "value"].map((name, i) => {
-    return { id: i + 1, name, type: { kind: "int64" }, nullable: true };
-  });
-  const create = { name: "t", folder: "t", partitionBy: [], orderBy: [] };
-  const table = { op: "schema", table: "t", version: 1, schema: { fields }, lastFieldId: 5, create };
-  await catalog.commit({ operations: [table] });
-  for (let from = 0; from < receipts; from += PER_ENTRY) {
-    const operations = Array.from({ length: PER_ENTRY }, (_, i) => append(from + i, fields));
-    await catalog.commit({ operations });
-  }
+  await commitTable(catalog);
+  for (let from = 0; from < receipts; from += PER_ENTRY) await catalog.commit(draftOf(from, PER_ENTRY));
   await catalog.exportTo(local);
   await catalog[Symbol.asyncDispose]();
   const { snapshot, stub } = shareCopy(local, "bench");
@@ -93,41 +86,4 @@ async function fill(store, folder) {
       `checkpoint ${megabytes(packed.length)}, on ${real ? "Ceph" : "a fake S3"}, ${rounds} rounds`,
   );
   return { key, snapshot };
-}
-
-function append(n, fields) {
-  const bound = BigInt(n) * 1000n;
-  const columns = fields.map(({ id }) => ({
-    fieldId: id,
-    valueCount: 1000,
-    nullCount: 0,
-    hasNaN: false,
-    min: bound,
-    max: bound + 999n,
-    minExact: true,
-    maxExact: true,
-    storedBytes: 4000,
-  }));
-  const sha256 = createHash("sha256").update(String(n)).digest("hex");
-  const file = {
-    key: `t/data/0-${sha256.slice(0, 36)}.parquet`,
-    bytes: 20_000,
-    rows: 1000,
-    sha256,
-    base: 0,
-    schemaVersion: 1,
-    partition: [],
-    columns,
-  };
-  const files = n % 10 === 0 ? [file] : [];
-  return {
-    op: "append",
-    table: "t",
-    batch: `batch-${n}`,
-    hash: `rows:${sha256}`,
-    rows: files.length * 1000,
-    schemaVersion: 1,
-    files,
-    rejects: [],
-  };
 }

@@ -42,6 +42,17 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
+const UNITS = { "": 1, B: 1, KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30, KB: 1e3, MB: 1e6, GB: 1e9 };
+
+/** `4096`, `64MiB`, `1 GB`. */
+export function byteSize(text: string): number {
+  const [, digits, unit = ""] = /^(\d+) ?([a-z]*)$/i.exec(text) ?? [];
+  const factor = UNITS[unit.toUpperCase() as keyof typeof UNITS];
+  const size = Number(digits) * (factor ?? Number.NaN);
+  if (!Number.isSafeInteger(size) || size === 0) throw new InvalidArgumentError("It is a size like 64MiB.");
+  return size;
+}
+
 export const hours = (text: string): number => duration(text, "hours");
 export const seconds = (text: string): number => duration(text, "seconds");
 

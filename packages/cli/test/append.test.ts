@@ -26,6 +26,38 @@ async function rows(lake: string, sql: string): Promise<unknown> {
   return JSON.parse((await eiderOk(["sql", lake, sql, "--format", "json"])).stdout);
 }
 
+describe("--parts", () => {
+  const text = Array.from({ length: 100 }, (_, a) => `${JSON.stringify({ a }).padEnd(99)}\n`).join("");
+
+  it("commits a file in parts, and goes on with what is missing", async () => {
+    const lake = newLake();
+    const path = await file("parts.ndjson", text);
+    // 41 × 100 bytes are the first that reach 4 KiB.
+    const id = `parts.ndjson@${sha256(text)}`;
+    expect((await eiderOk(["append", lake, "t", path, "--parts=4KiB"])).stdout).toBe(
+      `committed  parts.ndjson → t: 3 parts, 3 of them new, 100 rows, snapshot 4, batch ${id}\n`,
+    );
+    expect((await eiderOk(["append", lake, "t", path, "--parts=4096"])).stdout).toBe(
+      `duplicate  parts.ndjson → t: 3 parts, 0 of them new, 100 rows, snapshot 4, batch ${id}\n`,
+    );
+    const { receipts } = JSON.parse((await eiderOk(["append", lake, "t", path, "--parts", "4kib", "--json"])).stdout);
+    expect(receipts.map(({ rows }: { rows: number }) => rows)).toEqual([41, 41, 18]);
+    expect(await rows(lake, "SELECT count(*) AS n FROM t")).toEqual([{ n: 100 }]);
+  });
+
+  it("needs an id for what is read once, and a size that is one", async () => {
+    const lake = newLake();
+    const refused = await eider(["append", lake, "t", "-", "--parts"], { stdin: text });
+    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("needs --batch-id") });
+    for (const size of ["0", "4 parsecs", "-1", "1e3"]) {
+      const bad = await eider(["append", lake, "t", "-", `--parts=${size}`, "--batch-id", "b"], { stdin: text });
+      expect(bad, size).toMatchObject({ code: 2, stderr: expect.stringContaining("a size like 64MiB") });
+    }
+    const taken = await eiderOk(["append", lake, "t", "-", "--batch-id", "b", "--parts"], { stdin: text });
+    expect(taken.stdout).toMatch(/1 part, 1 of them new, 100 rows/);
+  });
+});
+
 describe("the default batch id", () => {
   it("is the file's name and the hash of its content", async () => {
     const lake = newLake();

@@ -1,17 +1,28 @@
-/** `eider append`: files, or standard input, into a table. Each file is one batch. */
+/** `eider append`: files, or standard input, into a table. Each file is one batch, or a batch in parts. */
 
 import { createReadStream } from "node:fs";
 import { Argument, Command, Option } from "commander";
-import { type AppendOptions, type AppendResult, InvalidInputError, type Source, type Table } from "eider";
-import { expressions, oneCharacter } from "../arguments.js";
+import {
+  type AppendOptions,
+  type AppendPartsResult,
+  type AppendResult,
+  InvalidInputError,
+  type Progress,
+  type Source,
+  type Table,
+} from "eider";
+import { byteSize, expressions, oneCharacter } from "../arguments.js";
 import { type Context, type JsonFlag, print, withLake } from "../context.js";
 import { Failure } from "../failure.js";
-import { type Fingerprint, fingerprint, type InputFile, inputFile } from "../input-file.js";
+import { fingerprint, type InputFile, inputFile } from "../input-file.js";
 import { progressLine } from "../progress.js";
 import { OutputClosed, readInput } from "../terminal.js";
 import { plural, printable } from "../text.js";
 
-interface Flags extends JsonFlag, Pick<AppendOptions, "batchId" | "format" | "schemaMode" | "onReject"> {
+interface Flags extends JsonFlag, Pick<AppendOptions, "format" | "schemaMode" | "onReject"> {
+  readonly batchId?: string;
+  /** Bytes of a part; true is the default. */
+  readonly parts?: number | true;
   readonly partitionBy?: readonly string[];
   readonly orderBy?: readonly string[];
   readonly delimiter?: string;
@@ -23,13 +34,16 @@ Each file is one batch: all of it is committed, or nothing. Its id is its name
 and the hash of its content, so the same file again is a duplicate that changes
 nothing, and a file that has changed is a new batch. After a failure or Ctrl-C
 run the same command again. Standard input has a lasting id only by --batch-id.
+With --parts a file is committed part by part, and the same command again goes
+on with the first part that is missing.
 
 Examples:
   eider append ./lake events clicks.ndjson.gz
   eider append ./lake events *.parquet --partition-by "day(ts)" --order-by id
   curl -s https://example.com/rates.csv |
     eider append ./lake rates - --batch-id rates-2031-02-03
-  eider append ./lake sales sales.txt --format csv --on-reject quarantine`;
+  eider append ./lake sales sales.txt --format csv --on-reject quarantine
+  eider append ./lake events 2030.ndjson.zst --parts=1GiB`;
 
 export function appendCommand(context: Context): Command {
   return new Command("append")
@@ -69,6 +83,11 @@ export function appendCommand(context: Context): Command {
         "a row that cannot be taken fails the batch, or is kept aside (default: fail)",
       ).choices(["fail", "quarantine"]),
     )
+    .option(
+      "--parts [size]",
+      "commit in parts of so many bytes, decompressed: --parts=64MiB (default: 256MiB)",
+      byteSize,
+    )
     .option("--delimiter <character>", "of CSV input (default: detected)", oneCharacter)
     .option("--no-header", "the first record of CSV input holds values, not names")
     .addHelpText("after", HELP)
@@ -77,6 +96,11 @@ export function appendCommand(context: Context): Command {
       if (problem !== undefined) command.error(`error: ${problem}`, { exitCode: 2 });
       const inputs: InputFile[] = [];
       for (const file of files.length === 0 ? ["-"] : files) inputs.push(await inputFile(file));
+      if (flags.parts !== undefined && flags.batchId === undefined && inputs.some(({ kind }) => kind !== "file")) {
+        command.error("error: --parts of what can be read only once needs --batch-id, by which another try goes on", {
+          exitCode: 2,
+        });
+      }
       await withLake(where, {}, async (lake) => {
         const table = lake.table<unknown>(name, {
           ...(flags.partitionBy && { partitionBy: flags.partitionBy }),
@@ -116,7 +140,7 @@ async function appendOne(
   table: Table<unknown>,
   input: InputFile,
   flags: Flags,
-): Promise<AppendResult> {
+): Promise<AppendResult | AppendPartsResult> {
   const progress = progressLine(context.terminal, input.name);
   const stop = new AbortController();
   try {
@@ -127,26 +151,35 @@ async function appendOne(
             onProgress: (bytes, totalBytes) => progress.update({ phase: "hash", bytes, totalBytes }),
           })
         : undefined;
-    return await table.append(sourceOf(context, input), {
-      ...appendOptions(input, flags, print),
+    const options = {
+      ...appendOptions(flags),
+      ...(flags.batchId !== undefined && { batchId: flags.batchId }),
+      // An id with the content's hash in it proves that the content is the same: no need to read it again to compare.
+      ...(print && { batchId: `${input.name}@${print.sha256}`, onSeen: "trust" as const }),
       signal: AbortSignal.any([context.signal, stop.signal]),
-      onProgress: (update) => {
+      onProgress: (update: Progress) => {
         progress.update(update);
         // The last moment before the commit: what was read must be what the id says.
         if (update.phase === "commit" && print?.isCurrent() === false) stop.abort(changed(input));
       },
+    };
+    const source = sourceOf(context, input);
+    const { parts } = flags;
+    if (parts === undefined) return await table.append(source, options);
+    // What is read only once was asked for an id before.
+    return await table.appendParts(source, {
+      ...options,
+      batchId: options.batchId!,
+      ...(parts !== true && { partBytes: parts }),
     });
   } finally {
     progress.stop();
   }
 }
 
-function appendOptions(input: InputFile, flags: Flags, print: Fingerprint | undefined): AppendOptions {
-  const { batchId, format, schemaMode, onReject, delimiter, header } = flags;
+function appendOptions(flags: Flags): Pick<AppendOptions, "format" | "schemaMode" | "onReject" | "csv"> {
+  const { format, schemaMode, onReject, delimiter, header } = flags;
   return {
-    ...(batchId !== undefined && { batchId }),
-    // An id with the content's hash in it proves that the content is the same: no need to read it again to compare.
-    ...(print && { batchId: `${input.name}@${print.sha256}`, onSeen: "trust" as const }),
     ...(format && { format }),
     ...(schemaMode && { schemaMode }),
     ...(onReject && { onReject }),
@@ -177,7 +210,12 @@ function changed({ argument }: InputFile): Error {
   });
 }
 
-async function report(context: Context, flags: Flags, input: InputFile, result: AppendResult): Promise<void> {
+async function report(
+  context: Context,
+  flags: Flags,
+  input: InputFile,
+  result: AppendResult | AppendPartsResult,
+): Promise<void> {
   try {
     await print(context, flags, { file: input.argument, ...result }, () => describe(input.name, result));
   } catch (error) {
@@ -186,15 +224,18 @@ async function report(context: Context, flags: Flags, input: InputFile, result: 
   }
 }
 
-function describe(name: string, { status, rowsRejected, ignoredFields, receipt }: AppendResult): string {
-  const { table, rows, snapshot, batchId } = receipt;
+function describe(name: string, result: AppendResult | AppendPartsResult): string {
+  const { status, rowsRejected, ignoredFields, receipt } = result;
+  const { table, snapshot, batchId } = receipt;
+  const inParts = "parts" in result;
   const ignored = Object.entries(ignoredFields ?? {}).map(([field, count]) => `${field} (${count})`);
-  const parts = [
-    plural(rows, "row"),
+  const facts = [
+    ...(inParts ? [`${plural(result.parts, "part")}, ${result.partsCommitted} of them new`] : []),
+    plural(inParts ? result.rows : receipt.rows, "row"),
     ...(rowsRejected > 0 ? [`${plural(rowsRejected, "row")} rejected`] : []),
     ...(ignored.length > 0 ? [`fields ignored: ${ignored.join(", ")}`] : []),
     `snapshot ${snapshot}`,
     `batch ${batchId}`,
   ];
-  return `${printable(`${status}  ${name} → ${table}: ${parts.join(", ")}`)}\n`;
+  return `${printable(`${status}  ${name} → ${table}: ${facts.join(", ")}`)}\n`;
 }
