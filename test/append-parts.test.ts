@@ -13,6 +13,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runChild } from "./support/child.js";
 import { events } from "./support/events.js";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -26,7 +27,7 @@ async function* chunked(all: Uint8Array, size: number): AsyncIterable<Uint8Array
 
 async function open(): Promise<{ lake: Lake; table: Table; puts: () => number }> {
   const store = new CountingStore(new MemoryStore());
-  const lake = await Lake.open({ store, catalog: await SqliteCatalog.open({ path: ":memory:" }) });
+  const lake = await Lake.open({ store, catalog: await SqliteCatalog.open({ path: ":memory:" }) }, FILES);
   const puts = (): number => {
     const { requests } = store.counts.put;
     store.reset();

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { Lake, type Table } from "eider";
 import { describe, expect, it } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 import { readParquet } from "./support/hyparquet.js";
 
@@ -15,7 +16,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 async function folderLake(): Promise<{ lake: Lake; where: string }> {
   const where = temporaryFolder();
-  return { lake: await Lake.open(where), where };
+  return { lake: await Lake.open(where, FILES), where };
 }
 
 /** All rows of a table as the second reader sees them, file by file. */
@@ -381,7 +382,7 @@ describe("D78: names and paths", () => {
     async (name) => {
       const root = join(temporaryFolder(), "o'neil [x] 50% #?");
       await mkdir(root, { recursive: true });
-      const lake = await Lake.open(root);
+      const lake = await Lake.open(root, FILES);
       await lake.table("b").append([{ keep: 1 }]);
       const table = lake.table(name, { partitionBy: ["p"] });
       const value = "'); COPY (SELECT 1) TO 'x";
@@ -413,7 +414,7 @@ it("D78: with sqlAccess: lake, SQL touches nothing outside the lake's folder, an
   // A sibling whose name begins like the lake's.
   await mkdir(join(folder, "lake-of-others"));
   await copyFile(secret, join(folder, "lake-of-others", "secret.csv"));
-  await using lake = await Lake.open(root, { sqlAccess: "lake" });
+  await using lake = await Lake.open(root, { sqlAccess: "lake", ...FILES });
   await lake.table("t").append([{ a: 1 }]);
   expect(await lake.sql("SELECT a FROM t")).toEqual([{ a: 1n }]);
   const attempts = [

@@ -1,6 +1,7 @@
 import { BatchConflictError, Lake } from "eider";
 import { describe, expect, it } from "vitest";
 import { runChild } from "./support/child.js";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 const ROWS = [
@@ -9,9 +10,15 @@ const ROWS = [
   { id: 3, v: "c" },
 ];
 
-describe("a batch id commits once", () => {
+/** Where the rows of a small append go: into its entry, or into a file. */
+const PLACES = [
+  ["in the entry", {}, 0],
+  ["in files", FILES, 1],
+] as const;
+
+describe.each(PLACES)("a batch id commits once, rows %s", (_, options, files) => {
   it.each(["memory", "folder"])("repeated in one process (%s)", async (kind) => {
-    await using lake = await Lake.open(kind === "memory" ? "memory:" : temporaryFolder());
+    await using lake = await Lake.open(kind === "memory" ? "memory:" : temporaryFolder(), options);
     const table = lake.table("t");
     const first = await table.append(ROWS, { batchId: "b-1" });
     expect(first).toMatchObject({ status: "committed", rowsAdded: 3, rowsRejected: 0 });
@@ -22,12 +29,12 @@ describe("a batch id commits once", () => {
       expect(again).toEqual({ status: "duplicate", rowsAdded: 0, rowsRejected: 0, receipt: first.receipt });
     }
     expect(await lake.sql("SELECT count(*) AS n, sum(id) AS s FROM t")).toEqual([{ n: 3n, s: 6n }]);
-    expect(await table.files()).toHaveLength(1);
+    expect(await table.files()).toHaveLength(files);
     expect(await lake.snapshots()).toHaveLength(1);
   });
 
   it("50 appends racing in one process", async () => {
-    await using lake = await Lake.open(temporaryFolder());
+    await using lake = await Lake.open(temporaryFolder(), options);
     const results = await Promise.all(
       Array.from({ length: 50 }, () => lake.table("t").append(ROWS, { batchId: "race" })),
     );
@@ -35,10 +42,10 @@ describe("a batch id commits once", () => {
     expect(committed).toHaveLength(1);
     for (const result of results) expect(result.receipt).toEqual(committed[0]!.receipt);
     expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 3n }]);
-    expect(await lake.table("t").files()).toHaveLength(1);
+    expect(await lake.table("t").files()).toHaveLength(files);
     expect(await lake.snapshots()).toHaveLength(1);
     // The losers' files are gone too, not only unnamed.
-    expect(await lake.verify()).toMatchObject({ ok: true, files: 1, findings: [] });
+    expect(await lake.verify()).toMatchObject({ ok: true, files, findings: [] });
   });
 
   it("six processes at once, a fresh lake", async () => {
@@ -46,7 +53,7 @@ describe("a batch id commits once", () => {
     const at = Date.now() + 1500;
     const children = await Promise.all(
       Array.from({ length: 6 }, () =>
-        runChild("append-batch", { lake: where, table: "t", rows: ROWS, batchId: "b", at, repeat: 3 }),
+        runChild("append-batch", { lake: where, table: "t", rows: ROWS, batchId: "b", at, repeat: 3, options }),
       ),
     );
     for (const child of children) expect(child).toMatchObject({ code: 0, stderr: "" });
@@ -57,12 +64,12 @@ describe("a batch id commits once", () => {
     await using lake = await Lake.open(where, { mode: "open" });
     expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 3n }]);
     expect(await lake.snapshots()).toHaveLength(1);
-    expect(await lake.verify()).toMatchObject({ ok: true, files: 1, findings: [] });
+    expect(await lake.verify()).toMatchObject({ ok: true, files, findings: [] });
   });
 
   it("two processes, 20 rounds of different batches into one partition (D41)", async () => {
     const where = temporaryFolder();
-    await (await Lake.open(where)).close();
+    await (await Lake.open(where, options)).close();
     const at = Date.now() + 1000;
     const children = await Promise.all(
       [0, 1].flatMap((process) =>
@@ -73,6 +80,7 @@ describe("a batch id commits once", () => {
             rows: [{ process, round }],
             batchId: `p${process}-r${round}`,
             at: at + round * 200,
+            options,
           }),
         ),
       ),
@@ -84,15 +92,15 @@ describe("a batch id commits once", () => {
     ]);
     const snapshots = (await lake.snapshots()).map(({ snapshot }) => snapshot);
     expect(snapshots).toEqual(Array.from({ length: 10 }, (_, i) => i + 1));
-    expect(new Set((await lake.table("t").files()).map(({ key }) => key)).size).toBe(10);
+    expect(new Set((await lake.table("t").files()).map(({ key }) => key)).size).toBe(10 * files);
   });
 
   it("after a restart", async () => {
     const where = temporaryFolder();
-    const before = await Lake.open(where);
+    const before = await Lake.open(where, options);
     const first = await before.table("t").append(ROWS, { batchId: "b" });
     await before.close();
-    await using after = await Lake.open(where);
+    await using after = await Lake.open(where, options);
     expect(await after.table("t").append(ROWS, { batchId: "b" })).toMatchObject({
       status: "duplicate",
       receipt: first.receipt,
@@ -102,16 +110,16 @@ describe("a batch id commits once", () => {
   });
 
   it("rows in another shape but of the same content are the same batch", async () => {
-    await using lake = await Lake.open("memory:");
+    await using lake = await Lake.open("memory:", options);
     const first = await lake.table("t").append([{ a: 1, b: { x: 1, y: 2 } }], { batchId: "b" });
     const again = await lake.table("t").append(new Set([{ b: { y: 2, x: 1 }, a: 1n, c: undefined }]), { batchId: "b" });
     expect(again).toMatchObject({ status: "duplicate", receipt: first.receipt });
   });
 });
 
-describe("the same id with other content", () => {
+describe.each(PLACES)("the same id with other content, rows %s", (_, options, files) => {
   it("is a conflict, and the first batch stays", async () => {
-    await using lake = await Lake.open(temporaryFolder());
+    await using lake = await Lake.open(temporaryFolder(), options);
     const table = lake.table("t");
     const first = await table.append(ROWS, { batchId: "b" });
     const error = await table.append([{ id: 9, v: "z" }], { batchId: "b" }).catch((e: unknown) => e);
@@ -124,7 +132,7 @@ describe("the same id with other content", () => {
   });
 
   it("also after the schema evolved between the tries; equal content stays a duplicate", async () => {
-    await using lake = await Lake.open(temporaryFolder());
+    await using lake = await Lake.open(temporaryFolder(), options);
     const table = lake.table("t");
     const first = await table.append([{ a: 1 }], { batchId: "b" });
     await table.append([{ a: 2.5, extra: "new" }], { batchId: "c" });
@@ -137,7 +145,7 @@ describe("the same id with other content", () => {
   });
 
   it("racing with different contents: one commits, the others conflict", async () => {
-    await using lake = await Lake.open(temporaryFolder());
+    await using lake = await Lake.open(temporaryFolder(), options);
     const results = await Promise.allSettled(
       Array.from({ length: 10 }, (_, i) => lake.table("t").append([{ i }], { batchId: "b" })),
     );
@@ -147,11 +155,11 @@ describe("the same id with other content", () => {
       if (result.status === "rejected") expect(result.reason).toBeInstanceOf(BatchConflictError);
     }
     expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: 1n }]);
-    expect(await lake.verify()).toMatchObject({ ok: true, files: 1, findings: [] });
+    expect(await lake.verify()).toMatchObject({ ok: true, files, findings: [] });
   });
 
   it("`onSeen: trust` answers without reading", async () => {
-    await using lake = await Lake.open("memory:");
+    await using lake = await Lake.open("memory:", options);
     const first = await lake.table("t").append(ROWS, { batchId: "b" });
     const unread = (async function* () {
       yield* [];

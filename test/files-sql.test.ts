@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { Lake } from "eider";
 import { describe, expect, it } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 import { duckRows, loadVectors } from "./vectors.js";
 
@@ -30,7 +31,7 @@ function toJson(value: unknown): unknown {
 
 describe.each(loadVectors().map((vector) => [vector.name, vector] as const))("%s", (name, vector) => {
   it(vector.about, async () => {
-    await using lake = await Lake.open(join(folder, name.replace("/", "-")));
+    await using lake = await Lake.open(join(folder, name.replace("/", "-")), FILES);
     const table = lake.table("t", vector.declared ? { schema: vector.declared } : {});
     for (const { bytes, format, csv, rejects } of vector.inputs) {
       const result = await table.append(bytes, { format, ...(csv && { csv }), onReject: "quarantine" });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { batchRows, formatType, readArrowIPC, type Schema } from "@eider/core";
 import { Lake } from "eider";
 import { describe, expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 import { VECTORS } from "./vectors.js";
 
 interface InteropVector {
@@ -36,7 +37,7 @@ test("every tool and both formats are there", () => {
 
 describe.each(vectors)("%s", (name, { about, inputs, error }) => {
   test(about, async () => {
-    await using lake = await Lake.open("memory:");
+    await using lake = await Lake.open("memory:", FILES);
     const table = lake.table("t");
     const appended = (async () => {
       for (const { file } of inputs) await table.append({ file: join(TOPIC, name, file) }, { batchId: file });

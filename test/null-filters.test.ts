@@ -2,9 +2,10 @@
 
 import { Lake } from "eider";
 import { expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 
 test("row groups of nulls, and of nulls and the compared value, match IS DISTINCT FROM beside OR", async () => {
-  await using lake = await Lake.open("memory:");
+  await using lake = await Lake.open("memory:", FILES);
   const schema = { id: "int64", v: "int64", p: "struct<k: int64>", d: "date", s: "string", j: "json" };
   const table = lake.table("t", { schema });
   const nothing = { v: null, p: { k: null }, d: null, s: null, j: null };

@@ -5,6 +5,7 @@ import { FakeS3, makeBucket, type S3Access } from "@eider/test-s3";
 import { Lake } from "eider";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { describe, expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 import { realS3 } from "./support/real-s3.js";
 
 const KEYS = [
@@ -26,7 +27,7 @@ async function importAll(access: S3Access): Promise<void> {
   const { endpoint, region, accessKeyId, secretAccessKey } = access;
   const bucket = await makeBucket(access);
   await using store = new S3Store({ bucket, endpoint, region, credentials: { accessKeyId, secretAccessKey } });
-  await using lake = await Lake.open("memory:");
+  await using lake = await Lake.open("memory:", FILES);
   for (const key of KEYS) await store.put(key, objectOf(key));
   const listed: string[] = [];
   for await (const { key } of store.list("in/")) listed.push(key);

@@ -4,12 +4,13 @@ import { SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
 import { Lake } from "eider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 
 let lake: Lake;
 
 /** Four files of ten rows: ids 0–9, 10–19, 20–29, 30–39; the later columns of each follow the file's number. */
 beforeAll(async () => {
-  lake = await Lake.open("memory:");
+  lake = await Lake.open("memory:", FILES);
   const table = lake.table("t", {
     schema: {
       id: "int64",

@@ -9,6 +9,7 @@ import { MemoryStore } from "@eider/storage";
 import { Lake, type SqlParam, type Table, type TableOptions } from "eider";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 import { mulberry } from "./support/random.js";
 import { SEED } from "./support/seed.js";
@@ -396,7 +397,7 @@ describe.each(Object.entries(LAYOUTS))("generated queries over a table %s", (lay
   let source: Rows;
 
   beforeAll(async () => {
-    lake = await Lake.open(memory ? "memory:" : `${folder}/lake`);
+    lake = await Lake.open(memory ? "memory:" : `${folder}/lake`, FILES);
     source = await sourceRows();
     await fill(lake, source, options);
   });
@@ -451,7 +452,7 @@ describe("a planted false prune is caught", () => {
     const files = catalog.files.bind(catalog);
     catalog.files = async (id, at, { where } = {}) =>
       where ? (await files(id, at, { where: faulty(where) })).filter((file) => !loser(file, where)) : files(id, at);
-    await using lake = await Lake.open({ store: new MemoryStore(), catalog });
+    await using lake = await Lake.open({ store: new MemoryStore(), catalog }, FILES);
     const source = await sourceRows();
     await fill(lake, source, {});
     const queries = fc.sample(statement, { numRuns: QUERIES, seed: SEED });

@@ -1,10 +1,11 @@
 import { Lake } from "eider";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 
 let lake: Lake;
 
 beforeAll(async () => {
-  lake = await Lake.open("memory:");
+  lake = await Lake.open("memory:", FILES);
   const events = lake.table("events", {
     schema: { id: "int64", "a b": "string", p: "struct<k: list<int64>>" },
     partitionBy: ["id"],

@@ -7,6 +7,7 @@ import { type FaultRule, FaultStore, MemoryStore } from "@eider/storage";
 import { tableFromArrays } from "apache-arrow";
 import { type AppendResult, BatchConflictError, Lake, type TableWriterOptions } from "eider";
 import { describe, expect, it } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 interface Row {
@@ -30,7 +31,7 @@ function sum(n: number): { n: bigint; s: unknown } {
 async function faulty(rules: readonly FaultRule[]): Promise<{ lake: Lake; inner: MemoryStore }> {
   const inner = new MemoryStore();
   const catalog = await SqliteCatalog.open({ path: ":memory:" });
-  return { inner, lake: await Lake.open({ store: new FaultStore(inner, { rules }), catalog }) };
+  return { inner, lake: await Lake.open({ store: new FaultStore(inner, { rules }), catalog }, FILES) };
 }
 
 async function dataKeys(store: MemoryStore): Promise<string[]> {

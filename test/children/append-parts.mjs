@@ -16,7 +16,7 @@ const store = new FaultStore(new FileStore(where), {
   },
 });
 const catalog = await SqliteCatalog.open({ path: join(where, "_eider", "catalog.sqlite"), mode: "open" });
-const lake = await Lake.open({ store, catalog });
+const lake = await Lake.open({ store, catalog }, { inlineBytes: 0 });
 await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - Date.now())));
 let commits = 0;
 const result = await lake.table(table).appendParts(

@@ -263,7 +263,7 @@ describe("options", () => {
     expect(table).toMatchObject({
       partitionBy: ["day(day)", 'bucket(4, "a,b")', "id"],
       orderBy: ["id desc", "day"],
-      files: 2,
+      rows: 2,
     });
 
     // They are fixed with the table.

@@ -11,7 +11,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Snapshots: 1 and 2 append to `events`, 3 to `sales.eu`, 4 makes `empty`, 5 drops it. */
 beforeAll(async () => {
-  await using made = await Lake.open(lake);
+  await using made = await Lake.open(lake, { inlineBytes: 0 });
   const events = made.table("events", { partitionBy: ["day(ts)", "type"], orderBy: ["id desc"] });
   await events.append(
     [
@@ -29,6 +29,12 @@ beforeAll(async () => {
   await made.table("empty").create();
   await made.table("empty").drop();
 });
+
+/** A lake of one row, in a file. */
+async function makeFile(where: string, batchId: string): Promise<void> {
+  await using made = await Lake.open(where, { inlineBytes: 0 });
+  await made.table("t").append([{ a: 1 }], { batchId });
+}
 
 const text = async (...args: string[]): Promise<string> => (await eiderOk(args)).stdout;
 const json = async (...args: string[]): Promise<unknown> => JSON.parse(await text(...args, "--json"));
@@ -236,7 +242,7 @@ describe("snapshots", () => {
 describe("verify and maintain", () => {
   it("name what is lost, and what nobody names", async () => {
     const where = join(folder, "broken");
-    await eiderOk(["append", where, "t", "-"], { stdin: '{"a":1}\n' });
+    await makeFile(where, "first");
     expect(await json("verify", where)).toEqual({ ok: true, files: 1, bytes: expect.any(Number), findings: [] });
     expect(await text("verify", where)).toMatch(/^1 file, [\d.]+ B checked\n$/);
 
@@ -261,7 +267,7 @@ describe("copy and share", () => {
   it("make the lake another one at a new place, and move it there", async () => {
     const where = join(folder, "to-move");
     const [copy, moved] = [join(folder, "copy"), join(folder, "moved")];
-    await eiderOk(["append", where, "t", "-", "--batch-id", "first"], { stdin: '{"a":1}\n' });
+    await makeFile(where, "first");
     expect(await text("copy", where, copy)).toMatch(/^copied to .*copy at snapshot 1: 1 file, [\d.]+ B\n$/);
     expect(await json("share", where, moved)).toMatchObject({ snapshot: 1, files: 1 });
     const receipt = await json("receipt", where, "t", "first");

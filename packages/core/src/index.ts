@@ -13,6 +13,7 @@ export * from "./errors.js";
 export { type EncodedEvents, type EventsOptions, encodeEvents } from "./events.js";
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
 export { createRowInferrer } from "./infer-rows.js";
+export { type FieldBounds, integerBounds } from "./integer-bounds.js";
 export { schemaFromJsonSchema } from "./json-schema.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type MergeOptions, mergeSchema } from "./merge.js";

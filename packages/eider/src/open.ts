@@ -21,6 +21,7 @@ import { rangeThreads } from "./range-threads.js";
 import { openSharedCatalog } from "./shared/open.js";
 
 const CATALOG_FILE = "catalog.sqlite";
+const INLINE_BYTES = 64 * 1024;
 
 /** The parts of an open lake, shared by all handles to it in this process. */
 export interface OpenLake {
@@ -34,6 +35,8 @@ export interface OpenLake {
   /** The worker threads of large appends. */
   readonly ranges: RangePool;
   readonly timer: Timer;
+  /** Of this handle: see `LakeOptions`. */
+  readonly inlineBytes: number;
   /** DuckDB is loaded by the first call. */
   engine(): Promise<QueryEngine>;
   /** Gives this handle up; the last one closes the parts. */
@@ -71,7 +74,7 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
     const disposing = known && store[Symbol.asyncDispose]();
     const shared = known ?? share(key, undefined, openRemote(store, options));
     await disposing;
-    return use(key, shared);
+    return use(key, shared, options);
   }
   const folder = fileURLToPath(store.url);
   const root = await realpath(folder).catch(() => folder);
@@ -83,14 +86,15 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
     known && (known.file === undefined || known.file === catalogFile(root))
       ? known
       : share(key, root, openFolder(store, root, mode, options));
-  return use(key, shared);
+  return use(key, shared, options);
 }
 
-async function use(key: string, shared: Shared): Promise<OpenLake> {
+async function use(key: string, shared: Shared, { inlineBytes = INLINE_BYTES }: LakeOptions): Promise<OpenLake> {
   shared.users++;
   const lake = await shared.lake;
   return {
     ...lake,
+    inlineBytes,
     async release() {
       if (--shared.users > 0) return;
       forget(key, shared);
@@ -251,6 +255,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
     newId,
     ranges,
     timer,
+    inlineBytes: options.inlineBytes ?? INLINE_BYTES,
     engine() {
       const opening =
         engine ??

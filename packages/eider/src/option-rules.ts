@@ -48,12 +48,19 @@ function oneOf(...words: readonly string[]): Rule {
   };
 }
 
+/** Entries are read whole, and many of them at a time. */
+const MAX_INLINE_BYTES = 1024 * 1024;
+
 const LAKE: Rules<LakeOptions> = {
   mode: oneOf("create", "open", "read"),
   cacheDir: text,
   cacheBytes: amount,
   memoryBytes: amount,
   stalenessMs: amount,
+  inlineBytes: {
+    expected: `a number from 0 to ${MAX_INLINE_BYTES}`,
+    accepts: (value) => typeof value === "number" && value >= 0 && value <= MAX_INLINE_BYTES,
+  },
   threads: amount,
   sqlAccess: oneOf("all", "lake"),
   logger: object,

@@ -42,6 +42,12 @@ export interface LakeOptions {
    */
   readonly stalenessMs?: number;
   /**
+   * An append whose rows take at most so many bytes, as Arrow, is kept in the catalog until it is folded with others into
+   * data files: it costs a commit and no file. Text of four times as many bytes always becomes files, and so does what a
+   * writer with options for its files is given. 0: every append makes files. At most 1 MiB. Default 64 KiB.
+   */
+  readonly inlineBytes?: number;
+  /**
    * Threads of a query, and worker threads of an append of 32 MiB or more, each of which takes some 40 MB of memory.
    * Default: one per core, for appends three at most. 1: appends start no worker.
    */

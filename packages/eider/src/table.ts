@@ -128,7 +128,10 @@ export class Table<R = object> {
     } = options;
     // Checked in both cases: a batch of no rows would never be full.
     const cutFiles = fileLayout(files, rotate);
-    const context = appendContext(this.#host.open, commit === "rotate" ? fileLayout(files) : cutFiles);
+    const layout = commit === "rotate" ? fileLayout(files) : cutFiles;
+    const ofFiles = commit === "rotate" ? files : { ...files, ...rotate };
+    const wantsFiles = Object.values(ofFiles).some((value) => value !== undefined);
+    const context = appendContext(open, layout, wantsFiles ? 0 : open.inlineBytes);
     const ready = filesReady(context.layout.parquet);
     ready.catch(() => {});
     let end = (): void => {};
@@ -301,7 +304,11 @@ export class Table<R = object> {
 }
 
 /** What an append needs of a lake. */
-export function appendContext(open: OpenLake, layout: FileLayout): AppendContext {
+export function appendContext(
+  open: OpenLake,
+  layout: FileLayout,
+  inlineBytes: number = open.inlineBytes,
+): AppendContext {
   return {
     store: open.store,
     catalog: open.catalog,
@@ -312,6 +319,7 @@ export function appendContext(open: OpenLake, layout: FileLayout): AppendContext
     ranges: open.ranges,
     timer: open.timer,
     layout,
+    inlineBytes,
   };
 }
 

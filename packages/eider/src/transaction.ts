@@ -185,8 +185,7 @@ export class Transaction {
     for (let tries = 1; tries <= MAX_ATTEMPTS; tries++) {
       signal?.throwIfAborted();
       const draft: Draft = {
-        operations: this.#plan.operations,
-        ...(this.#plan.intent !== undefined && { intent: this.#plan.intent }),
+        ...this.#plan.draft,
         ...(meta && { meta }),
         ...(expectSnapshot !== undefined && { expectSnapshot: expectSnapshot === "base" ? this.base : expectSnapshot }),
       };

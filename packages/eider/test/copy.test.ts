@@ -53,6 +53,9 @@ async function facts(lake: Lake): Promise<unknown> {
   return [await lake.snapshots(), await lake.tables(), await lake.table("t").batches(), await lake.table("t").files()];
 }
 
+/** Every append makes a file. */
+const FILES = { inlineBytes: 0 } as const;
+
 /** A lake with a dropped table, two schema versions and a reject. */
 async function fill(lake: Lake): Promise<void> {
   for (let i = 0; i < 3; i++) await lake.table("t").append([{ i }], { batchId: `b-${i}` });
@@ -74,27 +77,33 @@ async function contents(lake: Lake): Promise<unknown> {
 }
 
 describe("copyTo", () => {
-  it("makes another lake of the same content, which goes on by itself; also from a shared one", async () => {
-    const source = await Lake.open(temporaryFolder());
-    await fill(source);
-    const [first, second] = [new MemoryStore(), new MemoryStore()];
-    const result = await source.copyTo(first);
-    expect(result).toMatchObject({ snapshot: 6, files: 5 });
-    await using one = await openShared(first);
-    expect(one.id).toBe(result.lake);
-    expect(one.id).not.toBe(source.id);
-    expect(await contents(one)).toEqual(await contents(source));
-    expect(await one.verify()).toMatchObject({ ok: true, findings: [] });
-    // The receipts came along, and the numbers go on.
-    expect((await one.table("t").append([{ i: 2 }], { batchId: "b-2" })).status).toBe("duplicate");
-    expect((await one.table("t").append([{ i: 6 }])).receipt.snapshot).toBe(7);
-    await source.table("t").append([{ i: 7 }]);
-    expect((await one.copyTo(second)).snapshot).toBe(7);
-    await using two = await openShared(second);
-    expect(await contents(two)).toEqual(await contents(one));
-    expect(await keysOf(second)).not.toContain("_eider/copy.json");
-    await source.close();
-  });
+  it.each([
+    ["in files", FILES, 5],
+    ["in entries", {}, 0],
+  ] as const)(
+    "makes another lake of the same content, rows %s, which goes on by itself; also from a shared one",
+    async (_, options, files) => {
+      const source = await Lake.open(temporaryFolder(), options);
+      await fill(source);
+      const [first, second] = [new MemoryStore(), new MemoryStore()];
+      const result = await source.copyTo(first);
+      expect(result).toMatchObject({ snapshot: 6, files });
+      await using one = await openShared(first);
+      expect(one.id).toBe(result.lake);
+      expect(one.id).not.toBe(source.id);
+      expect(await contents(one)).toEqual(await contents(source));
+      expect(await one.verify()).toMatchObject({ ok: true, findings: [] });
+      // The receipts came along, and the numbers go on.
+      expect((await one.table("t").append([{ i: 2 }], { batchId: "b-2" })).status).toBe("duplicate");
+      expect((await one.table("t").append([{ i: 6 }])).receipt.snapshot).toBe(7);
+      await source.table("t").append([{ i: 7 }]);
+      expect((await one.copyTo(second)).snapshot).toBe(7);
+      await using two = await openShared(second);
+      expect(await contents(two)).toEqual(await contents(one));
+      expect(await keysOf(second)).not.toContain("_eider/copy.json");
+      await source.close();
+    },
+  );
 
   it("of an empty lake is an empty lake", async () => {
     await using source = await Lake.open("memory:");
@@ -107,7 +116,7 @@ describe("copyTo", () => {
 
   it("refuses a place that holds anything else, and a file that has changed", async () => {
     const folder = temporaryFolder();
-    await using source = await Lake.open(folder);
+    await using source = await Lake.open(folder, FILES);
     await source.table("t").append([{ i: 1 }]);
     const taken = new MemoryStore();
     await taken.put("photo.jpg", Buffer.from("x"));
@@ -125,7 +134,7 @@ describe("copyTo", () => {
   });
 
   it.each([false, true])("stopped at any call (whose effect stays: %s), the next try finishes it", async (effect) => {
-    await using source = await Lake.open("memory:");
+    await using source = await Lake.open("memory:", FILES);
     await fill(source);
     const expected = await facts(source);
     for (let last = 1; ; last++) {
@@ -182,7 +191,7 @@ describe("share", () => {
         const folder = temporaryFolder();
         const store = new MemoryStore();
         const stopping = new Stopping(store, last, effect);
-        let source = await Lake.open(folder);
+        let source = await Lake.open(folder, FILES);
         await fill(source);
         const done = await source.share(stopping).then(
           () => true,

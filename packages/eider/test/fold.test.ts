@@ -16,12 +16,12 @@ class Opened implements AsyncDisposable {
   now = Date.UTC(2030, 0, 1);
   #parts: { readonly lake: Lake; readonly catalog: Catalog } | undefined;
 
-  /** A lake with a table `t` of the given columns. */
+  /** A lake with a table `t` of the given columns. Its own appends make files: what is hot, {@link append} made. */
   static async with(options: TableOptions): Promise<Opened> {
     const opened = new Opened();
     const clock = (): number => opened.now;
     const catalog = await SqliteCatalog.open({ path: ":memory:", clock });
-    const lake = await Lake.open({ store: opened.store, catalog }, { clock });
+    const lake = await Lake.open({ store: opened.store, catalog }, { clock, inlineBytes: 0 });
     opened.#parts = { lake, catalog };
     await lake.table("t", options).create();
     return opened;

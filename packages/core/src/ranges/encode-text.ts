@@ -57,7 +57,7 @@ export async function* encodeText(
     text: parser,
     pool: pool ?? new RangePool({ start: undefined, threads: 1 }),
     totalBytes,
-    output: "rowGroups",
+    rowGroupsFrom: 0,
     sink: {
       add: async (batch) => void parts.push(...encoder.writeRowGroup(batch)),
       addRowGroup: async (group) => void parts.push(...encoder.addRowGroup(group)),

@@ -36,7 +36,8 @@ export interface TextFeedOptions {
   readonly pool: RangePool;
   /** Of the input, perhaps compressed; if known. */
   readonly totalBytes: number | undefined;
-  readonly output: RangeJob["output"];
+  /** Text of so many bytes or more comes as row groups, shorter text as batches. Infinity: all of it as batches. */
+  readonly rowGroupsFrom: number;
   readonly sink: RangeSink;
   readonly signal: AbortSignal | undefined;
 }
@@ -57,7 +58,8 @@ interface Pending {
 export class TextFeed implements AsyncDisposable {
   readonly #options: TextFeedOptions;
   readonly #maxRejects: number;
-  /** The front of the text, until it is known how to cut it. */
+  #output: RangeJob["output"] = "batches";
+  /** The front of the text, until it is known how to cut it, and what becomes of it. */
   #front: Uint8Array[] | undefined = [];
   #bytes = 0;
   #cutter: Cutter | undefined;
@@ -96,7 +98,7 @@ export class TextFeed implements AsyncDisposable {
   async push(piece: Uint8Array): Promise<void> {
     this.#bytes += piece.length;
     if (!this.#front) await this.#read(piece);
-    else if (this.#bytes >= frontBytes(this.#options.text.format)) await this.#decide(piece, false);
+    else if (this.#bytes >= this.#frontBytes()) await this.#decide(piece, false);
     // The piece is the caller's, who may use its memory again.
     else this.#front.push(new Uint8Array(piece));
   }
@@ -112,8 +114,14 @@ export class TextFeed implements AsyncDisposable {
     this.#options.pool.forget(this);
   }
 
+  #frontBytes(): number {
+    const { text, rowGroupsFrom } = this.#options;
+    return Math.max(frontBytes(text.format), Number.isFinite(rowGroupsFrom) ? rowGroupsFrom : 0);
+  }
+
   async #decide(piece: Uint8Array, complete: boolean): Promise<void> {
-    const { text, pool } = this.#options;
+    const { text, pool, rowGroupsFrom } = this.#options;
+    this.#output = this.#bytes >= rowGroupsFrom ? "rowGroups" : "batches";
     const front = this.#front!.length === 0 ? piece : joined([...this.#front!, piece], this.#bytes);
     this.#front = undefined;
     this.#cutter = createCutter(text.format, text.csv, front, complete, pool.limits, text.part);
@@ -169,7 +177,7 @@ export class TextFeed implements AsyncDisposable {
   /** Begins a range that is parsed here, once all before it are in the sink. */
   async #beginHere(text: TextParserOptions): Promise<Range> {
     while (this.#pending.length > 0) await this.#collect();
-    if (this.#options.output === "batches") return { text, parser: createTextParser(text) };
+    if (this.#output === "batches") return { text, parser: createTextParser(text) };
     await parquetReady();
     return { text, parser: createEncodingParser(text, this.#encoded) };
   }
@@ -215,7 +223,8 @@ export class TextFeed implements AsyncDisposable {
 
   /** Gives a range to a worker as soon as one has nothing else to do for this feed. */
   async #dispatch(text: TextParserOptions, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
-    const { pool, output, signal } = this.#options;
+    const { pool, signal } = this.#options;
+    const output = this.#output;
     // Batches are large, and have to wait for this thread, which sorts and encodes them: one worker keeps it busy.
     const threads = output === "batches" ? 1 : pool.threads;
     for (;;) {

@@ -2,8 +2,9 @@
  * An append, from its source to its receipt. The steps and their order are the commit protocol's:
  *
  * 1. look the batch id up: what is committed already is only compared
- * 2. announce that files will be staged (an intent), which also fixes their base snapshot
- * 3. read, encode and put data files: nothing of it is visible
+ * 2. read and encode: a few rows become a hot batch, which is part of the entry
+ * 3. of more rows, announce that files will be staged (an intent), which also fixes their base snapshot, and put them:
+ *    nothing of it is visible
  * 4. commit one entry: **the commit point**
  * 5. if the entry lost against another writer's (`stale`), forget what was staged and start again at 1
  *
@@ -21,6 +22,7 @@ import type { FileLayout } from "../writer/layout.js";
 import { type BatchKey, batchKey } from "./batch-key.js";
 import type { ReadResult } from "./pass.js";
 import { PendingBatch, type PendingBatchOptions, type TableState } from "./pending-batch.js";
+import { Staging } from "./staging.js";
 import { assertPlannable } from "./stale.js";
 import { assertMatches, type TablePlan } from "./table-plan.js";
 
@@ -36,6 +38,8 @@ export interface AppendContext {
   readonly logger: Logger;
   readonly ranges: RangePool;
   readonly layout: FileLayout;
+  /** A batch whose rows take at most so many bytes becomes hot instead of files. 0: none does. */
+  readonly inlineBytes: number;
   readonly timer: Timer;
   /** A random id for a file, a table or a batch; sorts by time. */
   readonly newId: () => string;
@@ -113,13 +117,13 @@ async function attempt(work: PendingBatchOptions): Promise<AppendResult | "stale
     if (known?.comparable) await pending.compare(known.receipt, table);
     if (known) return duplicate(known.receipt);
   }
-  const intent = await catalog.begin();
+  const staging = new Staging(catalog);
   let settled = false;
   try {
-    const { operations, read } = await pending.prepare(table, intent.base, (id) => catalog.integerBounds(id));
+    const { operations, read } = await pending.prepare(table, staging, (id) => catalog.integerBounds(id));
     const draft: Draft = {
       operations: [...operations, ...(options.cursor ? [{ op: "cursor" as const, ...options.cursor }] : [])],
-      intent: intent.id,
+      ...staging.draft,
       ...(options.meta && { meta: options.meta }),
     };
     const outcome = await catalog.commit(draft);
@@ -130,7 +134,7 @@ async function attempt(work: PendingBatchOptions): Promise<AppendResult | "stale
     settled = isUnknown(error);
     throw error;
   } finally {
-    if (!settled) await giveUp(context, [pending], intent.id);
+    if (!settled) await giveUp(context, [pending], staging);
   }
 }
 
@@ -148,13 +152,13 @@ export async function findTable(catalog: Catalog, name: string): Promise<TableSt
 
 /** Deletes what was staged. Where that fails too, the files are orphans, which `maintain` removes in time. */
 export async function giveUp(
-  { catalog, logger }: AppendContext,
+  { logger }: Pick<AppendContext, "logger">,
   staged: readonly { discard(): Promise<void> }[],
-  intent: string | undefined,
+  staging: Staging | undefined,
 ): Promise<void> {
   try {
     for (const one of staged) await one.discard();
-    if (intent !== undefined) await catalog.abandon(intent);
+    await staging?.abandon();
   } catch (error) {
     logger.warn?.("staged files could not be removed and are left for maintenance", { error });
   }

@@ -16,6 +16,7 @@ import {
 import type { FoldTotals } from "../options.js";
 import { type AppendContext, giveUp, isUnknown, MAX_ATTEMPTS } from "./append.js";
 import { type Stage, tableStage } from "./stage.js";
+import { Staging } from "./staging.js";
 
 /** Of one commit: its entry names the batches, and has to stay small. */
 const RANGE_BATCHES = 10_000;
@@ -99,8 +100,8 @@ async function nextRange(catalog: Catalog, tableId: string, until: number): Prom
 async function foldRange(context: AppendContext, range: Range, options: FoldOptions): Promise<FoldTotals | undefined> {
   const { catalog } = context;
   const { table } = range;
-  const intent = await catalog.begin();
-  const stage = foldStage(context, range, intent.base, options.signal);
+  const staging = new Staging(catalog);
+  const stage = foldStage(context, range, await staging.base(), options.signal);
   let settled = false;
   try {
     const removeHot = await stageRange(context, stage, range, options);
@@ -110,7 +111,7 @@ async function foldRange(context: AppendContext, range: Range, options: FoldOpti
     const addFiles = files.map((file) => ({ ...file, schemaVersion }));
     const outcome = await catalog.commit({
       operations: [{ op: "rearrange", table: table.id, removeHot, removeFiles: [], addFiles }],
-      intent: intent.id,
+      ...staging.draft,
     });
     settled = outcome.status === "committed";
     if (!settled) return undefined;
@@ -120,7 +121,7 @@ async function foldRange(context: AppendContext, range: Range, options: FoldOpti
     settled = isUnknown(error);
     throw error;
   } finally {
-    if (!settled) await giveUp(context, [stage], intent.id);
+    if (!settled) await giveUp(context, [stage], staging);
   }
 }
 

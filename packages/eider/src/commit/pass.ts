@@ -55,10 +55,10 @@ export type PaceOptions = Pick<ReadOptions, "append" | "timer">;
 /** Receives the batches of a pass. */
 export interface BatchSink {
   /**
-   * Comes before the first batch and whenever the schema has changed. Tells whether rows are stored as they come, so that
-   * they may come encoded, or are sorted or parted first.
+   * Comes before the first batch and whenever the schema has changed. Tells from how many bytes on a text may come
+   * encoded: Infinity where rows are sorted or parted before they are stored.
    */
-  restart(schema: Schema): Promise<"rowGroups" | "batches">;
+  restart(schema: Schema): Promise<number>;
   add(batch: RecordBatch): Promise<void>;
   addRowGroup(group: EncodedRowGroup): Promise<void>;
 }

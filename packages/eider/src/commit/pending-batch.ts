@@ -16,9 +16,11 @@ import type { AppendOptions, Progress } from "../options.js";
 import type { Input } from "../source/input.js";
 import type { AppendContext } from "./append.js";
 import type { BatchKey } from "./batch-key.js";
+import { BatchRows } from "./batch-rows.js";
 import type { ReadCounters, ReadOptions, ReadResult } from "./pass.js";
 import { hashInput, readInput } from "./read.js";
 import { type Stage, tableStage } from "./stage.js";
+import type { Staging } from "./staging.js";
 import {
   assertPartitionsKept,
   canonicalLayout,
@@ -61,7 +63,7 @@ export interface PendingBatchOptions {
 
 export class PendingBatch {
   readonly #options: PendingBatchOptions;
-  #stage: Stage | undefined;
+  #rows: BatchRows | undefined;
   #phase: Progress["phase"] = "read";
   #counters: ReadCounters = { bytes: 0, rows: 0, rejected: 0 };
 
@@ -88,32 +90,30 @@ export class PendingBatch {
   }
 
   /**
-   * Reads and encodes the input, and puts its files.
+   * Reads and encodes the input, and puts its files, if it needs some.
    * @param table as it is; undefined: this batch creates it
-   * @param base snapshot when staging began
    */
   async prepare(
     table: TableState | undefined,
-    base: number,
+    staging: Staging,
     bounds: (tableId: string) => Promise<KnownBounds>,
   ): Promise<PreparedBatch> {
-    const { batch, input, append } = this.#options;
+    const { context, batch, input, append } = this.#options;
     const target = await this.#target(table);
-    const read = await readInput(input, this.#readOptions(table, bounds), {
-      restart: async (schema) => {
-        await this.#stage?.discard();
-        this.#stage = this.#newStage(target, schema, base);
-        return this.#stage.keepsOrder ? "rowGroups" : "batches";
-      },
-      add: (rows) => this.#stage!.add(rows),
-      addRowGroup: (group) => this.#stage!.addRowGroup(group),
-    });
+    let lookedAt: number | undefined;
+    const lookUp = async (tableId: string): Promise<KnownBounds> => {
+      // Before: what is committed in between is looked at too, and makes no difference.
+      lookedAt = (await context.catalog.head()).snapshot;
+      return bounds(tableId);
+    };
+    this.#rows = this.#newRows(target, staging);
+    const read = await readInput(input, this.#readOptions(table, lookUp), this.#rows);
     this.#assertStorable(read);
     this.#enter("upload");
-    const files = await this.#stage!.finish();
+    const { files, hot } = await this.#rows.finish();
     this.#enter("commit");
     append.signal?.throwIfAborted();
-    const { operations, after } = this.#schemaOperations(target, read.schema, base);
+    const { operations, after } = this.#schemaOperations(target, read.schema, lookedAt);
     const { schemaVersion } = after;
     return {
       operations: [
@@ -127,6 +127,7 @@ export class PendingBatch {
           rows: read.rows,
           schemaVersion,
           files: files.map((file) => ({ ...file, schemaVersion })),
+          ...(hot && { hot }),
           rejects: read.rejects,
         },
       ],
@@ -137,8 +138,7 @@ export class PendingBatch {
 
   /** Deletes what was staged: only if it is certainly not committed. */
   async discard(): Promise<void> {
-    await this.#stage?.discard();
-    this.#stage = undefined;
+    await this.#rows?.discard();
   }
 
   /** The table to append to: as it is, or as this very commit creates it. */
@@ -147,6 +147,16 @@ export class PendingBatch {
     const { context, plan } = this.#options;
     const id = context.newId();
     return { id, folder: await newFolder(context.catalog, plan, id), table: undefined };
+  }
+
+  #newRows(target: Target, staging: Staging): BatchRows {
+    const { context, plan } = this.#options;
+    const { partitionBy = [], orderBy = [] } = target.table ?? plan;
+    return new BatchRows({
+      inlineBytes: context.inlineBytes,
+      keepsOrder: partitionBy.length === 0 && orderBy.length === 0,
+      newStage: async (schema) => this.#newStage(target, schema, await staging.base()),
+    });
   }
 
   #newStage(target: Target, schema: Schema, base: number): Stage {
@@ -181,11 +191,14 @@ export class PendingBatch {
     };
   }
 
-  /** The operations that bring the table to `schema`: its creation, a new version, or none. */
+  /**
+   * The operations that bring the table to `schema`: its creation, a new version, or none.
+   * @param lookedAt snapshot whose values decided what may be widened, if any had to
+   */
   #schemaOperations(
     { id, folder, table }: Target,
     schema: Schema,
-    base: number,
+    lookedAt: number | undefined,
   ): { readonly operations: readonly Operation[]; readonly after: TableState } {
     if (!table) {
       const { plan } = this.#options;
@@ -204,7 +217,7 @@ export class PendingBatch {
           version,
           schema,
           lastFieldId: newest,
-          ...(widensIntegers(table.schema, schema) && { valuesOf: base }),
+          ...(lookedAt !== undefined && widensIntegers(table.schema, schema) && { valuesOf: lookedAt }),
         },
       ],
       after: { ...table, schema, schemaVersion: version, lastFieldId: newest },

@@ -25,7 +25,7 @@ import {
   type TextFormat,
 } from "@eider/core";
 import { type ContentHash, createContentHash } from "@eider/core/node";
-import { TextFeed, type TextFeedOptions } from "@eider/core/ranges";
+import { TextFeed } from "@eider/core/ranges";
 import type { AppendOptions } from "../options.js";
 import {
   type BatchSink,
@@ -72,7 +72,7 @@ interface Reader<T> {
   /** Size of a piece, and how much of the front is a sample, in the same unit. */
   size(piece: T): number;
   readonly sampleSize: number;
-  feed(options: ParserOptions, output: TextFeedOptions["output"], sink: BatchSink): Feed<T>;
+  feed(options: ParserOptions, rowGroupsFrom: number, sink: BatchSink): Feed<T>;
   inferrer(
     base: Schema | undefined,
     bounds: Awaited<ReturnType<ReadOptions["integerBounds"]>> | undefined,
@@ -95,12 +95,12 @@ function textReader(input: BytesInput, format: TextFormat | "tsv", options: Read
     pieces: (counters) => bytesOf(input, options, counters),
     size: (piece) => piece.byteLength,
     sampleSize: SAMPLE_BYTES,
-    feed: (parse, output, sink) =>
+    feed: (parse, rowGroupsFrom, sink) =>
       new TextFeed({
         text: { ...parse, ...text, ...part },
         pool: options.ranges,
         totalBytes: input.totalBytes,
-        output,
+        rowGroupsFrom,
         sink,
         signal: options.append.signal,
       }),
@@ -135,7 +135,8 @@ function rowReader(input: RowsInput, options: ReadOptions): Reader<readonly unkn
     pieces: () => rowsOf(input, options),
     size: (piece) => piece.length,
     sampleSize: SAMPLE_ROWS,
-    feed: (parse, _output, sink) => new RowFeed({ ...parse, ...(rowsBefore !== undefined && { rowsBefore }) }, sink),
+    feed: (parse, _rowGroupsFrom, sink) =>
+      new RowFeed({ ...parse, ...(rowsBefore !== undefined && { rowsBefore }) }, sink),
     inferrer: (base, integerBounds) =>
       createRowInferrer({
         ...inference(options.append),

@@ -102,19 +102,16 @@ export class Stage {
     });
   }
 
-  /** Whether rows are stored in the order in which they come, so that {@link addRowGroup} may be used too. */
-  get keepsOrder(): boolean {
-    return this.#options.partitionBy.length === 0 && this.#options.orderBy.length === 0;
-  }
-
-  /** Adds rows that are encoded already, with the stage's schema. */
+  /** Adds rows that are encoded already, with the stage's schema; only where they are neither parted nor sorted. */
   addRowGroup(group: EncodedRowGroup): Promise<void> {
     return this.#files.addRowGroup(group);
   }
 
   add(batch: RecordBatch): Promise<void> {
     // Batches of an append have about the size of a row group already.
-    return this.#files.add(batch, { eager: this.keepsOrder && this.#options.layout.wholeFiles });
+    const { partitionBy, orderBy, layout } = this.#options;
+    const eager = partitionBy.length === 0 && orderBy.length === 0 && layout.wholeFiles;
+    return this.#files.add(batch, { eager });
   }
 
   /** Closes what is open. The files are durable in the store when this returns. */

@@ -3,14 +3,18 @@
  * is made again from the inputs, which are kept until the end; what was staged for a table that is as it was is used again.
  */
 
-import type { IntegerBounds, Intent, Operation, StaleReason } from "@eider/catalog";
+import type { Draft, IntegerBounds, Operation, StaleReason } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError, nameKey } from "@eider/core";
 import type { AppendOptions, CursorMove } from "../options.js";
 import { disposeInput, type Input } from "../source/input.js";
 import { type AppendContext, findKnown, findTable, giveUp } from "./append.js";
 import type { BatchKey } from "./batch-key.js";
 import { createdTable, type KnownBounds, PendingBatch, type PreparedBatch, type TableState } from "./pending-batch.js";
+import { Staging } from "./staging.js";
 import { assertMatches, newFolder, type TablePlan, tableOperation } from "./table-plan.js";
+
+/** An entry is read whole: however many small batches a transaction has, no more bytes of rows than these are in it. */
+const MAX_INLINE_BYTES = 1024 * 1024;
 
 export type Step =
   | {
@@ -51,18 +55,20 @@ export class TransactionPlan {
   /** Tables as the steps so far leave them; undefined: dropped. By name. */
   readonly #tables = new Map<string, TableState | undefined>();
   #operations: Operation[] = [];
-  #intent: Intent | undefined;
+  readonly #staging: Staging;
 
   constructor(context: AppendContext) {
     this.#context = context;
+    this.#staging = new Staging(context.catalog);
   }
 
   get operations(): readonly Operation[] {
     return this.#operations;
   }
 
-  get intent(): string | undefined {
-    return this.#intent?.id;
+  /** What is to be committed, as far as it is planned. */
+  get draft(): Pick<Draft, "operations" | "intent"> {
+    return { operations: this.#operations, ...this.#staging.draft };
   }
 
   async add(step: Step): Promise<PlannedStep> {
@@ -77,23 +83,22 @@ export class TransactionPlan {
     this.#tables.clear();
     this.#operations = [];
     const all = reason === "intent" || reason === "floor";
-    for (const [step, { pending, table }] of this.#staged) {
-      // A table that was to be created is there by now, or its folder is another's.
-      if (!all && !(reason === "table_exists" && table === "")) continue;
+    for (const [step, { pending, prepared, table }] of this.#staged) {
+      // A table that was to be created is there by now, or its folder is another's; or there are values that nobody has
+      // looked at, and a column was to be widened.
+      const outdated = (reason === "table_exists" && table === "") || (reason === "schema" && widens(prepared));
+      if (!all && !outdated) continue;
       this.#outdated.push(pending);
       this.#staged.delete(step);
     }
-    if (all && this.#intent) {
-      await catalog.abandon(this.#intent.id);
-      this.#intent = undefined;
-    }
+    if (all) await this.#staging.abandon();
     for (const step of this.#steps) await this.#plan(step);
   }
 
   /** Lets go of everything. @param settled whether what was staged is committed, or may be */
   async end(settled: boolean): Promise<void> {
     const unused = settled ? this.#outdated : [...this.#outdated, ...[...this.#staged.values()].map((s) => s.pending)];
-    await giveUp(this.#context, unused, settled ? undefined : this.#intent?.id);
+    await giveUp(this.#context, unused, settled ? undefined : this.#staging);
     for (const step of this.#steps) if (step.kind === "append") await disposeInput(step.input);
   }
 
@@ -146,10 +151,9 @@ export class TransactionPlan {
     if (before?.table === key) return before.prepared;
     if (before) this.#outdated.push(before.pending);
     this.#staged.delete(step);
-    this.#intent ??= await this.#context.catalog.begin();
     const pending = this.#pending(step);
     try {
-      const prepared = await pending.prepare(table, this.#intent.base, (id) => this.#bounds(id));
+      const prepared = await pending.prepare(table, this.#staging, (id) => this.#bounds(id));
       this.#staged.set(step, { pending, prepared, table: key });
       return prepared;
     } catch (error) {
@@ -159,8 +163,14 @@ export class TransactionPlan {
   }
 
   #pending({ plan, input, batch, options }: Extract<Step, { kind: "append" }>): PendingBatch {
-    const context = this.#context;
+    const inlineBytes = Math.min(this.#context.inlineBytes, Math.max(0, MAX_INLINE_BYTES - this.#inlineBytes()));
+    const context = { ...this.#context, inlineBytes };
     return new PendingBatch({ context, plan, input, batch, append: options, started: context.timer.now() });
+  }
+
+  /** Bytes of the steps so far that are part of the entry itself. */
+  #inlineBytes(): number {
+    return this.#operations.reduce((sum, one) => sum + ((one.op === "append" && one.hot?.data.length) || 0), 0);
   }
 
   async #create(plan: TablePlan, ifNotExists: boolean): Promise<void> {
@@ -195,14 +205,22 @@ export class TransactionPlan {
     const bounds = new Map(await this.#context.catalog.integerBounds(tableId));
     for (const operation of this.#operations) {
       if (operation.op !== "append" || operation.table !== tableId) continue;
+      const add = (fieldId: number, own: IntegerBounds | undefined): void => {
+        bounds.set(fieldId, bounds.has(fieldId) ? union(bounds.get(fieldId), own) : own);
+      };
+      for (const { fieldId, min, max } of operation.hot?.bounds ?? []) add(fieldId, { min, max });
       for (const { fieldId, min, max, nullCount, valueCount } of operation.files.flatMap(({ columns }) => columns)) {
         if (nullCount === valueCount) continue;
-        const own = typeof min === "bigint" && typeof max === "bigint" ? { min, max } : undefined;
-        bounds.set(fieldId, bounds.has(fieldId) ? union(bounds.get(fieldId), own) : own);
+        add(fieldId, typeof min === "bigint" && typeof max === "bigint" ? { min, max } : undefined);
       }
     }
     return bounds;
   }
+}
+
+/** Whether the batch is right only as long as no other values come. */
+function widens({ operations }: PreparedBatch): boolean {
+  return operations.some((operation) => operation.op === "schema" && operation.valuesOf !== undefined);
 }
 
 /** Of both; nothing is known if it is not known of one. */
