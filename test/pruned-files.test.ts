@@ -2,7 +2,7 @@
 
 import { SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
-import { Lake } from "eider";
+import { Lake, type QueryStats } from "eider";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILES } from "./support/files.js";
 
@@ -54,6 +54,12 @@ async function filesRead(sql: string, params: readonly never[] | readonly unknow
   const query = lake.sql(sql, params as never);
   await query;
   return query.stats!.filesRead;
+}
+
+async function statsOf(sql: string, n: bigint): Promise<QueryStats> {
+  const query = lake.sql(sql);
+  expect(await query).toEqual([{ n }]);
+  return query.stats!;
 }
 
 describe("a condition on one column", () => {
@@ -174,6 +180,23 @@ describe("a statement", () => {
     expect(await query).toEqual([{ s: "b5" }]);
     expect(query.stats).toMatchObject({ filesConsidered: 5, filesRead: 5 });
   });
+});
+
+test("a value of a column that buckets spread reads the files of its bucket", async () => {
+  const table = lake.table("spread", {
+    schema: { id: "int64", name: "string" },
+    partitionBy: ["bucket(8, id)", "bucket(4, name)"],
+  });
+  // Every file has the smallest and the largest value of its partition: bounds alone leave out few.
+  const rows = Array.from({ length: 4000 }, (_, i) => ({ id: i, name: `n${i % 500}` }));
+  await table.append(rows);
+  const { filesConsidered } = await statsOf("SELECT count(*) AS n FROM spread", 4000n);
+  expect(filesConsidered).toBe(32);
+  expect((await statsOf("SELECT count(*) AS n FROM spread WHERE id = 1234", 1n)).filesRead).toBeLessThanOrEqual(4);
+  expect((await statsOf("SELECT count(*) AS n FROM spread WHERE name = 'n7'", 8n)).filesRead).toBeLessThanOrEqual(8);
+  const both = await statsOf("SELECT count(*) AS n FROM spread WHERE id IN (7, 507) AND name = 'n7'", 2n);
+  expect(both.filesRead).toBeLessThanOrEqual(2);
+  expect((await statsOf("SELECT count(*) AS n FROM spread WHERE id > 100 AND id < 3000", 2899n)).filesRead).toBe(32);
 });
 
 describe("a condition on the time", () => {

@@ -1,13 +1,13 @@
 /** The data files of a snapshot, and what their statistics say together. */
 
-import type { ColumnStatistics } from "@eider/core";
-import { type BoundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
+import { type ColumnStatistics, parsePartitionBy } from "@eider/core";
+import { type BoundClass, boundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
 import type { IntegerBounds, ListedFile } from "./catalog.js";
 import { readPartitionValue, readSchema } from "./entry.js";
 import type { FilePredicate } from "./file-predicate.js";
 import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 import { corrupt, readJson } from "./sqlite-json.js";
-import { predicateCondition } from "./sqlite-predicate.js";
+import { type PredicateContext, predicateCondition } from "./sqlite-predicate.js";
 import { LIVE } from "./sqlite-schema.js";
 import { tableNumber } from "./sqlite-tables.js";
 
@@ -59,8 +59,7 @@ export function listFiles(
   const table = tableNumber(driver, tableId);
   if (table === undefined || (table.dropped_in ?? LIVE) <= at) return [];
   const columns = statistics ? listStatistics(driver, table.no, at) : undefined;
-  const since = (field: number): number => firstVersionWith(driver, table.no, field);
-  const condition = where && predicateCondition(where, { table: table.no, since });
+  const condition = where && predicateCondition(where, predicateContext(driver, table.no));
   // Most tables have no partitions, or the same few over and over.
   const partitions = new Map<string, ListedFile["partition"]>();
   const partition = (json: string): ListedFile["partition"] => {
@@ -92,14 +91,47 @@ export function listFiles(
     }));
 }
 
-/** The first version of a table's schema that stores a leaf column. */
-function firstVersionWith(driver: SqliteDriver, table: number, field: number): number {
-  const versions = driver.all<{ version: number; schema: string }>(
-    "SELECT version, schema FROM schema_versions WHERE table_no = ? ORDER BY version",
-    table,
+/** Reads what a predicate turns out to need. */
+function predicateContext(driver: SqliteDriver, table: number): PredicateContext {
+  const schemas = lazily(() =>
+    driver
+      .all<{ version: number; schema: string }>(
+        "SELECT version, schema FROM schema_versions WHERE table_no = ? ORDER BY version",
+        table,
+      )
+      .map(({ version, schema: json }) => {
+        const schema = readSchema(readJson(json));
+        return { version, schema, leaves: leafFields(schema) };
+      }),
   );
-  const first = versions.find(({ schema }) => leafFields(readSchema(readJson(schema))).has(field));
-  return first?.version ?? corrupt(`no version of the table ${table} has a field ${field}`);
+  const partitions = lazily(() => {
+    const row = driver.get<{ partition_by: string }>("SELECT partition_by FROM tables WHERE no = ?", table);
+    const specs = readJson(row?.partition_by ?? "[]").list();
+    return specs.map((text) => parsePartitionBy(text.text(), schemas().at(-1)!.schema));
+  });
+  return {
+    table,
+    since: (field) => {
+      const first = schemas().find(({ leaves }) => leaves.has(field));
+      return first?.version ?? corrupt(`no version of the table ${table} has a field ${field}`);
+    },
+    bucketsOf: (field, kind) =>
+      partitions().flatMap((spec, position) => {
+        if (spec.transform.kind !== "bucket" || spec.field.id !== field) return [];
+        // Values of other classes, which were widened since, have other buckets.
+        const types = schemas().flatMap(({ leaves }) => leaves.get(field)?.type ?? []);
+        return types.every((type) => boundClass(type) === kind) ? [{ position, buckets: spec.transform.buckets }] : [];
+      }),
+  };
+}
+
+/** Does work once, if at all. */
+function lazily<T>(work: () => T): () => T {
+  let done: { readonly value: T } | undefined;
+  return () => {
+    done ??= { value: work() };
+    return done.value;
+  };
 }
 
 /** By file id. One row of JSON per file: less than half the time of a row per column. */

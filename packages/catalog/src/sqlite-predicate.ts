@@ -4,9 +4,13 @@
  *
  * What may never be left out: files that do not tell a column's bounds (`unbounded`), files whose bounds are of another
  * class because the column was widened since, and for comparisons that NaN satisfies, files that hold one.
+ *
+ * A value that must be equal is also in one bucket of a column that the table is partitioned by so, whatever the bounds.
  */
 
-import { boundClass, fitsBound, toOrderedBytes } from "./bounds.js";
+import { bucketOfBound } from "@eider/core";
+import { type BoundClass, boundClass, fitsBound, toOrderedBytes } from "./bounds.js";
+import { valueToJson } from "./entry.js";
 import { type Comparison, type FilePredicate, saysNothing } from "./file-predicate.js";
 import type { SqliteValue } from "./sqlite-driver.js";
 
@@ -15,12 +19,21 @@ export interface Condition {
   readonly values: readonly SqliteValue[];
 }
 
+/** A part of the table's partitioning: files say which bucket of a column their rows are in. */
+export interface BucketColumn {
+  /** Among a file's partition values. */
+  readonly position: number;
+  readonly buckets: number;
+}
+
 /** What the condition needs to know of a table. */
 export interface PredicateContext {
   /** The table's number. */
   readonly table: number;
   /** The first schema version that stores a column: files of older ones have only nulls in it. */
   readonly since: (field: number) => number;
+  /** How the table's rows are spread by a column whose values have bounds of the class in every file. */
+  readonly bucketsOf: (field: number, kind: BoundClass) => readonly BucketColumn[];
 }
 
 /** Deeper than any predicate of a person; SQLite stops at 1,000. */
@@ -78,7 +91,7 @@ const NAN_SATISFIES: ReadonlySet<Comparison> = new Set([">", ">=", "<>"]);
 
 function compare(
   { field, comparison, value }: Extract<FilePredicate, { kind: "compare" }>,
-  { table }: PredicateContext,
+  { table, bucketsOf }: PredicateContext,
 ): Condition | undefined {
   const kind = boundClass(field.type);
   if (kind === undefined || !fitsBound(kind, value)) return undefined;
@@ -97,7 +110,15 @@ function compare(
   if (kind === "float" && NAN_SATISFIES.has(comparison)) {
     parts.push({ sql: `${rows} AND s.has_nan = 1`, values: [table, field.id] });
   }
-  return filesIn(parts);
+  const within = filesIn(parts);
+  if (comparison !== "=") return within;
+  const inBucket = bucketsOf(field.id, kind).flatMap(({ position, buckets }): Condition[] => {
+    const bucket = bucketOfBound(field.type, value, buckets);
+    if (bucket === undefined) return [];
+    const sql = `json_extract(f.partition, '$[${position}]') = ?`;
+    return [{ sql, values: [valueToJson(BigInt(bucket))] }];
+  });
+  return inBucket.length === 0 ? within : join([...inBucket, within], " AND ");
 }
 
 function filesIn(parts: readonly Condition[]): Condition {

@@ -213,6 +213,62 @@ describe("AND and OR", () => {
   });
 });
 
+describe("buckets", () => {
+  /** Iceberg's hash of the int64 34 is 2017239379: bucket 3 of 16, and of 4. */
+  const HASH_OF_34 = 2_017_239_379;
+
+  async function bucketed(type: DataType, partitions: readonly (readonly (bigint | null)[])[]): Promise<void> {
+    await catalog.commit(
+      draft(
+        create("t", "t", {
+          schema: schemaOf(INT, type),
+          lastFieldId: 2,
+          create: { name: "t", folder: "t", partitionBy: ["c1", "bucket(16, c2)"], orderBy: [] },
+        }),
+        append("t", "b1", [], {
+          rows: partitions.length,
+          files: partitions.map((partition, i) => dataFile("abcdefgh"[i]!, { partition })),
+        }),
+      ),
+    );
+  }
+  const rest = BigInt(HASH_OF_34 % 16);
+  const column = { id: 2, type: INT };
+
+  test("of other values are left out for =, and for nothing else", async () => {
+    await bucketed(INT, [
+      [1n, rest],
+      [1n, rest + 1n],
+      [2n, rest],
+      [1n, null],
+    ]);
+    expect(rest).toBe(3n);
+    expect(await found(compare(INT, "=", 34n, 2))).toBe("ac");
+    expect(await found(anyOf([compare(INT, "=", 34n, 2), compare(INT, "=", 34n, 1)]))).toBe("abcd");
+    expect(await found(allOf([compare(INT, "=", 34n, 2), compare(INT, "=", 1n, 1)]))).toBe("ac");
+    for (const other of ["<>", "<", "<=", ">", ">="] as const) {
+      expect(await found(compare(INT, other, 34n, 2))).toBe("abcd");
+    }
+    expect(await found({ kind: "null", field: column })).toBe("abcd");
+  });
+
+  test("of a column that was widened count while values keep their hash", async () => {
+    const [small, int32]: DataType[] = [{ kind: "uint16" }, { kind: "int32" }];
+    await bucketed(small!, [
+      [1n, rest],
+      [1n, rest + 1n],
+    ]);
+    const widen = async (type: DataType, version: number): Promise<void> => {
+      await catalog.commit(draft({ op: "schema", table: "t", version, schema: schemaOf(INT, type), lastFieldId: 2 }));
+    };
+    await widen(int32!, 2);
+    expect(await found(compare(int32!, "=", 34n, 2))).toBe("a");
+    const uint64: DataType = { kind: "uint64" };
+    await widen(uint64, 3);
+    expect(await found(compare(uint64, "=", 34n, 2))).toBe("ab");
+  });
+});
+
 test("a dropped table has no files, and a snapshot has its own", async () => {
   await table(INT, [{ min: 0n, max: 10n }]);
   await catalog.commit(

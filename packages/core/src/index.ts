@@ -3,6 +3,7 @@ export { fromArrow } from "./arrow.js";
 export { readArrowIPC, toArrowIPC } from "./arrow-ipc.js";
 export { type ArrowLike, isArrowLike } from "./arrow-shape.js";
 export { toArrow, toArrowSchema, toArrowTable } from "./arrow-write.js";
+export { bucketOfBound } from "./bucket.js";
 export { canonicalJson, canonicalRow } from "./canonical.js";
 export type { Column, ColumnValues, PartitionValue, RecordBatch } from "./columns.js";
 export { type Compression, parquetReady } from "./compression.js";

@@ -5,6 +5,7 @@
 
 import { hexText, uuidText } from "./binary-text.js";
 import { getBit, isValid } from "./bitmap.js";
+import { bucketOf, hashDecimal } from "./bucket.js";
 import { DAY_MICROS, HOUR_MICROS, monthsFromDays } from "./calendar.js";
 import type { Column, PartitionValue } from "./columns.js";
 import { divideHalves, fromHalves, isSafe, readInt128 } from "./integers.js";
@@ -192,11 +193,6 @@ function exactNumbers(column: Column): ArrayLike<number> | undefined {
   return out;
 }
 
-/** `(hash & Integer.MAX_VALUE) % N` (Iceberg spec, "Bucket Transform Details"). */
-function bucketOf(hash: number, buckets: number): number {
-  return (hash & 0x7fffffff) % buckets;
-}
-
 /** Integers of all widths, dates, times and timestamps hash as eight bytes (Iceberg spec, appendix B). */
 function bucketIntegers(column: Column, buckets: number): Uint32Array {
   const out = new Uint32Array(column.length);
@@ -233,17 +229,6 @@ function bucketBytes(column: Column, buckets: number): Uint32Array {
     out[i] = bucketOf(column.type.kind === "decimal" ? hashDecimal(bytes, start) : murmur3(bytes, start, end), buckets);
   }
   return out;
-}
-
-const MINIMAL = new Uint8Array(16);
-
-/** Decimals hash as the shortest big-endian two's complement form of their unscaled value (Iceberg spec, appendix B). */
-function hashDecimal(bytes: Uint8Array, start: number): number {
-  const sign = bytes[start + 15]! & 0x80 ? 0xff : 0;
-  let top = 15;
-  while (top > 0 && bytes[start + top] === sign && (bytes[start + top - 1]! & 0x80) === (sign & 0x80)) top--;
-  for (let i = 0; i <= top; i++) MINIMAL[i] = bytes[start + top - i]!;
-  return murmur3(MINIMAL, 0, top + 1);
 }
 
 /** Text, binary, uuid, fixed and decimal: distinct byte strings by an open hash table of row ranges. */

@@ -2,7 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type PartitionValue, parsePartitionBy, parseType, routePartitions, type Schema } from "../src/index.js";
+import {
+  type BoundValue,
+  bucketOfBound,
+  type PartitionValue,
+  parsePartitionBy,
+  parseType,
+  routePartitions,
+  type Schema,
+} from "../src/index.js";
 import { murmur3, murmur3Long } from "../src/murmur3.js";
 import { batchOf, type Value } from "./column-builder.js";
 
@@ -76,6 +84,8 @@ describe("parsePartitionBy", () => {
 
 describe("bucket", () => {
   const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
+  const boundOf = (value: string | number | bigint | Uint8Array): BoundValue =>
+    typeof value === "string" ? new TextEncoder().encode(value) : typeof value === "number" ? BigInt(value) : value;
   const micros = (iso: string, extra = 0n): bigint => BigInt(Date.parse(iso)) * 1000n + extra;
 
   test.each([
@@ -98,6 +108,27 @@ describe("bucket", () => {
     const buckets = 2 ** 31 - 1;
     expect(apply(`bucket(${buckets}, c)`, type, [value])).toEqual([BigInt((hash & 0x7fffffff) % buckets)]);
     expect(apply("bucket(16, c)", type, [value, null])).toEqual([BigInt((hash & 0x7fffffff) % 16), null]);
+    expect(bucketOfBound(parseType(type), boundOf(value), buckets)).toBe((hash & 0x7fffffff) % buckets);
+  });
+
+  test.each([
+    ["int32", [-1, -(2 ** 31), 2 ** 31 - 1]],
+    ["uint32", [0, 2 ** 32 - 1]],
+    ["int64", [-1n, -(2n ** 63n), 2n ** 63n - 1n, 2n ** 32n]],
+    ["uint64", [0n, 127n, 128n, 2n ** 63n, 2n ** 64n - 1n]],
+    ["decimal(38,2)", [0n, -1n, 127n, -129n, 10n ** 37n, -(10n ** 37n)]],
+    ["date", [-1, 0]],
+    ["string", ["", "é", "\u{1f600}"]],
+  ] as const)("of a bound of %s is that of the value", (type, values) => {
+    const routed = apply("bucket(1000003, c)", type, values);
+    expect(values.map((value) => bucketOfBound(parseType(type), boundOf(value), 1_000_003))).toEqual(
+      routed.map(Number),
+    );
+  });
+
+  test("types without buckets have none", () => {
+    expect(bucketOfBound(parseType("float64"), 1, 16)).toBeUndefined();
+    expect(bucketOfBound(parseType("bool"), true, 16)).toBeUndefined();
   });
 
   test("negative integers hash as eight bytes, sign and all, whatever their width", () => {
