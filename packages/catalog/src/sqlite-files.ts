@@ -54,12 +54,12 @@ export function listFiles(
   driver: SqliteDriver,
   tableId: string,
   at: number,
-  { statistics, where }: ListFilesOptions,
+  { statistics, where: predicate }: ListFilesOptions,
 ): ListedFile[] {
   const table = tableNumber(driver, tableId);
   if (table === undefined || (table.dropped_in ?? LIVE) <= at) return [];
   const columns = statistics ? listStatistics(driver, table.no, at) : undefined;
-  const condition = where && predicateCondition(where, predicateContext(driver, table.no));
+  const condition = predicate && predicateCondition(predicate, predicateContext(driver, table.no));
   // Most tables have no partitions, or the same few over and over.
   const partitions = new Map<string, ListedFile["partition"]>();
   const partition = (json: string): ListedFile["partition"] => {
@@ -71,10 +71,12 @@ export function listFiles(
     return values;
   };
   const values: SqliteValue[] = [table.no, at, at, ...(condition?.values ?? [])];
+  // The `+` keeps SQLite from walking over all live files where a few are named.
+  const where = condition ? `${condition.seeks ? "+" : ""}${FILES_AT} AND ${condition.sql}` : FILES_AT;
   return driver
     .all<FileRow>(
       `SELECT f.id, f.key, f.added_in, f.batch, f.rows, f.bytes, f.sha256, f.base, f.schema_version, f.partition
-       FROM files f WHERE ${FILES_AT}${condition ? ` AND ${condition.sql}` : ""} ORDER BY f.id`,
+       FROM files f WHERE ${where} ORDER BY f.id`,
       ...values,
     )
     .map((row) => ({

@@ -117,6 +117,40 @@ describe("bounds", () => {
   });
 });
 
+describe("a lower and an upper end", () => {
+  const FILES = [{ min: 0n, max: 10n }, { min: 10n, max: 20n }, { min: 15n, max: 40n }, {}, { min: 30n, max: 30n }];
+
+  test.each([
+    [">=", 11n, "<=", 14n, "bd"],
+    [">=", 10n, "<=", 10n, "abd"],
+    [">", 10n, "<", 15n, "bd"],
+    [">", 10n, "<=", 15n, "bcd"],
+    [">=", 20n, "<", 30n, "bcd"],
+    [">", 40n, "<", 50n, "d"],
+    [">", 14n, "<", 12n, "bd"],
+  ] as const)("%s %s and %s %s", async (above, low, below, high, files) => {
+    await table(INT, FILES);
+    const ends = [compare(INT, above, low), compare(INT, below, high)];
+    expect(await found(allOf(ends))).toBe(files);
+    expect(await found(allOf(ends.reverse()))).toBe(files);
+  });
+
+  test("each count, however many there are, and of whichever columns", async () => {
+    await table(INT, FILES);
+    const ends = [compare(INT, ">", 10n), compare(INT, ">", 20n), compare(INT, "<", 45n), compare(INT, "<", 30n)];
+    expect(await found(allOf(ends))).toBe("cd");
+    expect(await found(allOf([...ends, compare(INT, "=", 5n)]))).toBe("d");
+    expect(await found(allOf([compare(INT, ">", 30n), compare(INT, "<", 0n, 1)]))).toBe("d");
+    expect(await found(allOf([compare(INT, ">", 30n), compare(TEXT, "<", bytes("a"))]))).toBe("cd");
+  });
+
+  test("leave out what NaN alone would keep", async () => {
+    await table(FLOAT, [{ min: 0, max: 1, hasNaN: true }, { min: 5, max: 6 }, { hasNaN: true }]);
+    expect(await found(allOf([compare(FLOAT, ">", 4), compare(FLOAT, "<", 5.5)]))).toBe("bc");
+    expect(await found(allOf([compare(FLOAT, ">", 4), compare(FLOAT, ">", 5.5)]))).toBe("abc");
+  });
+});
+
 describe("a changed schema", () => {
   test("bounds of the type that a column was widened from say nothing", async () => {
     await table(INT, [{ min: 0n, max: 10n }]);
@@ -208,8 +242,19 @@ describe("AND and OR", () => {
     for (let i = 0; i < 500; i++) deep = { kind: i % 2 ? "and" : "or", operands: [deep, compare(INT, "=", 5n)] };
     // What stands above the limit still counts.
     expect(await found(deep)).toBe("a");
-    const long = anyOf(Array.from({ length: 20_000 }, (_, i) => compare(INT, "=", BigInt(i + 1000))));
+    const long = anyOf(Array.from({ length: 20_000 }, (_, i) => compare(INT, ">", BigInt(i + 1000))));
     expect(await found(long)).toBe("abc");
+  });
+
+  test("long lists of values choose by groups of neighbours", async () => {
+    const list = (values: readonly bigint[]): FilePredicate => anyOf(values.map((value) => compare(INT, "=", value)));
+    // Shuffled, for a list need not be in order: 0 to 9 and 20 to 29. Of groups of two, none is from both.
+    const values = [...Array(10).keys()].flatMap((i) => [BigInt(29 - i), BigInt(i)]);
+    expect(await found(list(values.filter((value) => value !== 20n && value !== 29n)))).toBe("a");
+    expect(await found(list([...values, 30n, 15n]))).toBe("abc");
+    expect(await found(anyOf([list([12n, 13n]), compare(INT, "<", 5n)]))).toBe("ab");
+    expect(await found(list(Array.from({ length: 20_000 }, (_, i) => BigInt(i + 31))))).toBe("");
+    expect(await found(list(Array.from({ length: 20_000 }, (_, i) => BigInt(i + 30))))).toBe("c");
   });
 });
 
