@@ -175,6 +175,30 @@ describe("a statement", () => {
     expect(await lake.sql(list)).toEqual([{ n: 77n }]);
   });
 
+  test("that was planned before is planned again for another table of the same name", async () => {
+    await using other = await Lake.open("memory:");
+    const sql = "SELECT count(*) AS n FROM e WHERE a = 1";
+    for (const schema of [
+      { a: "int64", b: "int64" },
+      { b: "int64", a: "int64" },
+    ]) {
+      const table = other.table("e", { schema });
+      for (const [a, b] of [
+        [1, 7],
+        [2, 1],
+        [1, 9],
+      ]) {
+        await table.append([{ a, b }]);
+      }
+      for (let again = 0; again < 2; again++) {
+        const query = other.sql(sql);
+        expect(await query).toEqual([{ n: 2n }]);
+        expect(query.stats).toMatchObject({ filesConsidered: 3, filesRead: 2 });
+      }
+      await table.drop();
+    }
+  });
+
   test("with prune: false reads all, and says the same", async () => {
     const query = lake.with({ prune: false }).sql`SELECT s FROM t WHERE id = 15`;
     expect(await query).toEqual([{ s: "b5" }]);

@@ -65,6 +65,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   readonly #scans: ScanPlanner;
   readonly #scopes: ProcessPool;
   readonly #running = new Set<{ stop(reason: unknown): Promise<void> }>();
+  readonly #retiring = new Set<Promise<void>>();
   #idle: Session[] = [];
   #instance: Promise<NativeDatabase>;
   #closed: Promise<void> | undefined;
@@ -324,14 +325,24 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     }
   }
 
+  /** When it is done, sessions hold no files but those of queries that run. */
   async #closeIdle(): Promise<void> {
-    for (const session of this.#idle.splice(0)) await session.close();
+    for (const session of this.#idle.splice(0)) this.#retire(session);
+    await Promise.all(this.#retiring);
   }
 
   async #giveBack(session: Session, finished: boolean): Promise<void> {
-    if (!finished || this.#closed || session.servesOnce) return session.close();
+    if (!finished || this.#closed) return session.close();
+    if (session.servesOnce) return this.#retire(session);
     this.#idle.push(session);
-    if (this.#idle.length > IDLE_SESSIONS) await this.#idle.shift()!.close();
+    if (this.#idle.length > IDLE_SESSIONS) this.#retire(this.#idle.shift()!);
+  }
+
+  /** Closes a session that nobody waits for; a database that stays attached harms nobody. */
+  #retire(session: Session): void {
+    const closing = session.close().catch(() => undefined);
+    this.#retiring.add(closing);
+    void closing.finally(() => this.#retiring.delete(closing));
   }
 
   /** Throws the error for the user in place of what a native call threw. */

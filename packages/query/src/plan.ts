@@ -24,7 +24,8 @@ import { namedSystemTables, systemTable } from "./system-tables.js";
 import { tableSql, widenedFields } from "./table-sql.js";
 import { TextEdits } from "./text-edits.js";
 
-/** Views and lists of tables kept, so that a repeated query asks the catalog for its head alone. */
+/** Plans, views and lists of tables kept, so that a repeated query asks the catalog for its head alone. */
+const CACHED_PLANS = 64;
 const CACHED_VIEWS = 64;
 const CACHED_LISTS = 8;
 
@@ -62,6 +63,8 @@ export class Planner implements AsyncDisposable {
   readonly #files: LocalFiles;
   readonly #hot: HotFiles;
   readonly #scans: ScanPlanner;
+  /** Of statements whose plan is the same at any time. */
+  readonly #plans = new Map<string, Promise<StatementScans | undefined>>();
   readonly #lists = new Map<number, Promise<readonly TableInfo[]>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
   /** Where the same file always has the same path. */
@@ -177,15 +180,22 @@ export class Planner implements AsyncDisposable {
   ): Promise<StatementScans | undefined> {
     if (statement.needsAllTables) return undefined;
     if (![main, ...others.values()].flat().some((table) => table.files > 1)) return undefined;
-    const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
-    const key = (of: readonly TableInfo[]): string => of.map((t) => `${t.id}:${t.schemaVersion}`).join();
+    const keyOf = (of: readonly TableInfo[]): string => of.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`).join();
     const system = namedSystemTables(statement.names);
-    const tables: SessionPlan = {
-      key: [key(main), ...[...others].map(([then, of]) => `${then}@${key(of)}`), system.join()].join(";"),
-      main: [...main.map(empty), ...(await Promise.all(system.map((name) => systemTable(name))))],
-      others: new Map([...others].map(([then, of]) => [then, of.map(empty)])),
-    };
-    return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
+    const shown = [keyOf(main), ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`), system.join()].join(";");
+    const literals = [...values].map(([name, value]) => [name, literalOf(value)]);
+    const key = JSON.stringify([shown, travels, statement.text, literals]);
+    const scans = await remember(this.#plans, key, CACHED_PLANS, async () => {
+      const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
+      const tables: SessionPlan = {
+        key: shown,
+        main: [...main.map(empty), ...(await Promise.all(system.map((name) => systemTable(name))))],
+        others: new Map([...others].map(([then, of]) => [then, of.map(empty)])),
+      };
+      return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
+    });
+    if (scans?.now !== undefined) this.#plans.delete(key);
+    return scans;
   }
 
   /** The SELECT for one table; see `QueryEngine.filesSql`. */

@@ -90,31 +90,20 @@ export class Session {
     return this.#instance !== undefined || this.#hasClock;
   }
 
+  /** All in one call, since each has to wait for a thread. */
   async #attachAll(plan: SessionPlan): Promise<this> {
+    const statements = [
+      ...attach(this.database, plan.main),
+      ...[...this.databases].flatMap(([snapshot, database]) => attach(database, plan.others.get(snapshot)!)),
+      `USE ${this.database}`,
+    ];
     try {
-      await this.#attach(this.database, plan.main);
-      for (const [snapshot, database] of this.databases) await this.#attach(database, plan.others.get(snapshot)!);
-      await this.run(`USE ${this.database}`);
+      await this.run(statements.join(";\n"));
       if (plan.now !== undefined) await this.setClock(plan.now);
       return this;
     } catch (error) {
       await this.close();
       throw error;
-    }
-  }
-
-  async #attach(database: string, views: readonly TableView[]): Promise<void> {
-    await this.run(`ATTACH ':memory:' AS ${database}`);
-    const namespaces = new Set<string>();
-    for (const view of views) {
-      const { namespace, name } = view.system ? { namespace: "eider", name: view.name } : parseTableName(view.name);
-      const schema = `${database}.${quoteName(namespace ?? "main")}`;
-      if (namespace !== undefined && !namespaces.has(namespace.toLowerCase())) {
-        namespaces.add(namespace.toLowerCase());
-        await this.run(`CREATE SCHEMA ${schema}`);
-      }
-      const kind = view.copied ? "TABLE" : "VIEW";
-      await this.run(`CREATE ${kind} ${schema}.${quoteName(name)} AS ${view.sql}`);
     }
   }
 
@@ -153,10 +142,9 @@ export class Session {
   async close(): Promise<void> {
     try {
       // Another statement ends a stream that was not read to its end.
-      await this.run(`USE ${BASE_DATABASE}`);
-      for (const database of [this.database, ...this.databases.values()]) {
-        await this.run(`DETACH DATABASE IF EXISTS ${database}`);
-      }
+      const databases = [this.database, ...this.databases.values()];
+      const detach = databases.map((database) => `DETACH DATABASE IF EXISTS ${database}`);
+      await this.run([`USE ${BASE_DATABASE}`, ...detach].join(";\n"));
     } catch (error) {
       // An instance that had a fatal error takes no more statements; nothing of it is used again.
       if (!isFatal(readDuckDBError(error))) throw error;
@@ -166,4 +154,21 @@ export class Session {
       await this.release();
     }
   }
+}
+
+/** Statements that show tables in a database. */
+function attach(database: string, views: readonly TableView[]): string[] {
+  const statements = [`ATTACH ':memory:' AS ${database}`];
+  const namespaces = new Set<string>();
+  for (const view of views) {
+    const { namespace, name } = view.system ? { namespace: "eider", name: view.name } : parseTableName(view.name);
+    const schema = `${database}.${quoteName(namespace ?? "main")}`;
+    if (namespace !== undefined && !namespaces.has(namespace.toLowerCase())) {
+      namespaces.add(namespace.toLowerCase());
+      statements.push(`CREATE SCHEMA ${schema}`);
+    }
+    const kind = view.copied ? "TABLE" : "VIEW";
+    statements.push(`CREATE ${kind} ${schema}.${quoteName(name)} AS ${view.sql}`);
+  }
+  return statements;
 }
