@@ -206,6 +206,49 @@ describe("a statement", () => {
   });
 });
 
+describe("what was read, and from where,", () => {
+  const NONE = { count: 0, bytes: 0 };
+
+  test("is in the statistics: from the store once, then from the cache, and small batches from the catalog", async () => {
+    await using memory = await Lake.open("memory:");
+    const table = memory.table("e", { schema: { k: "int64" } });
+    for (let k = 0; k < 3; k++) await table.append([{ k }]);
+    const sizes = (await table.files()).map(({ bytes }) => bytes);
+    expect(sizes.length).toBe(3);
+    const fromOf = async (sql: string): Promise<QueryStats["from"]> => {
+      const query = memory.sql(sql);
+      await query;
+      return query.stats!.from;
+    };
+    const first = { count: 1, bytes: sizes[0] };
+    expect(await fromOf("FROM e WHERE k = 0")).toEqual({ store: first, cache: NONE, hot: NONE });
+    expect(await fromOf("FROM e WHERE k = 0")).toEqual({ store: NONE, cache: first, hot: NONE });
+    expect(await fromOf("FROM e")).toEqual({
+      store: { count: 2, bytes: sizes[1]! + sizes[2]! },
+      cache: first,
+      hot: NONE,
+    });
+  });
+
+  test("is the last row of EXPLAIN, for each table and snapshot", async () => {
+    const rows = await lake.sql<{ explain_key: string; explain_value: string }>(
+      "EXPLAIN SELECT * FROM t JOIN t AT (VERSION => 2) old USING (id) WHERE t.id = ? AND old.id < 20",
+      [15],
+    );
+    expect(rows.length).toBe(2);
+    expect(rows[0]!.explain_value).toContain("READ_PARQUET");
+    const [{ explain_key: key, explain_value: text }] = rows.slice(-1) as [(typeof rows)[0]];
+    expect(key).toBe("files");
+    expect(text).toMatch(
+      /^t at snapshot \d+: 1 of 5 files, 4 left out; from the store .*\nt at snapshot 2: 1 of 2 files, /,
+    );
+    expect((await lake.sql("EXPLAIN ANALYZE SELECT count(*) FROM t WHERE id < 10")).at(-1)).toMatchObject({
+      explain_value: expect.stringContaining("1 of 5 files, 4 left out"),
+    });
+    expect((await lake.sql("EXPLAIN SELECT 1")).length).toBe(1);
+  });
+});
+
 test("a value of a column that buckets spread reads the files of its bucket", async () => {
   const table = lake.table("spread", {
     schema: { id: "int64", name: "string" },

@@ -16,6 +16,7 @@ import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, rewrite } from "./plan.js";
 import type { EngineQueryOptions, ParquetImport, Query, QueryColumn } from "./query.js";
+import { explainReads, totalReads } from "./reads.js";
 import { Run } from "./run.js";
 import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
 import type { ScopeOptions } from "./scope/options.js";
@@ -24,6 +25,7 @@ import { ScopePlanner } from "./scope/scope-planner.js";
 import { ScopedEngine } from "./scope/scoped-engine.js";
 import { Session, type SessionPlan } from "./session.js";
 import type { SqlInput } from "./sql.js";
+import { quoteText } from "./sql-tokens.js";
 import { parseStatement, type Statement } from "./statement.js";
 import { TempFolder } from "./temp-folder.js";
 import { charOffset } from "./utf8-offset.js";
@@ -140,6 +142,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     let rows = 0;
     try {
       const { shape, chunks } = await (mode === "all" ? run.materialize() : run.stream());
+      const explained = await prepared.explained?.materialize();
       return {
         shape,
         async *chunks() {
@@ -148,12 +151,12 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
             rows += chunk.length;
             yield chunk;
           }
+          if (explained) for await (const chunk of explained.chunks()) yield chunk;
           prepared.finish();
         },
         stats: () => ({
           snapshot: plan.snapshot,
-          filesConsidered: plan.filesConsidered,
-          filesRead: plan.files.length,
+          ...totalReads(plan.reads),
           elapsedMs: performance.now() - startedAt,
           rows,
         }),
@@ -277,7 +280,8 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
             return position === undefined ? undefined : edits.originalPosition(position);
           }),
       });
-      return { run, plan };
+      const explained = statement.explains && plan.reads.length > 0 ? explanation(run, plan) : undefined;
+      return { run, plan, explained };
     })();
     const close = once(async () => {
       await planning.catch(() => undefined);
@@ -371,6 +375,11 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     for (const session of this.#idle.splice(0)) void session.release();
     void old.then((database) => this.#native.close_sync(database)).catch(() => undefined);
   }
+}
+
+/** What the lake adds to DuckDB's EXPLAIN, as one more row of it. */
+function explanation(run: Run, { reads }: Plan): Run {
+  return run.another(`SELECT 'files' AS explain_key, ${quoteText(explainReads(reads))} AS explain_value`);
 }
 
 /** Errors that say nothing about files. */

@@ -19,6 +19,8 @@ const DEFAULT_CACHE_BYTES = 4 * 1024 ** 3;
 export interface HeldFiles {
   /** Absolute. */
   path(file: ListedFile): string;
+  /** Whether a file came from the store, be it that it is there and stays there. */
+  fetched(key: string): boolean;
   release(): Promise<void>;
 }
 
@@ -66,13 +68,14 @@ export class LocalFiles implements AsyncDisposable {
    */
   async hold(files: readonly ListedFile[], signal?: AbortSignal): Promise<HeldFiles> {
     if (this.#cache === undefined) {
-      return { path: ({ key }) => this.#store.localPath!(key), release: async () => undefined };
+      return { path: ({ key }) => this.#store.localPath!(key), fetched: () => true, release: async () => undefined };
     }
     const objects = files.map(({ key, bytes, sha256 }) => ({ key, size: bytes, sha256 }));
     try {
       const copies = await this.#cache.localize(objects, { onFull: this.#onFull, ...(signal && { signal }) });
       const paths = new Map(files.map(({ key }, i) => [key, copies.paths[i]!]));
-      return { path: ({ key }) => paths.get(key)!, release: copies.release };
+      const fetched = new Set(copies.fetched);
+      return { path: ({ key }) => paths.get(key)!, fetched: (key) => fetched.has(key), release: copies.release };
     } catch (error) {
       if (error instanceof NotFoundError) throw missingFile(error.subject ?? "", error);
       if (error instanceof CorruptionError) throw damagedFile(error.subject ?? "", "other bytes", error);

@@ -15,6 +15,7 @@ import type { HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { EngineQueryOptions, SqlParam } from "./query.js";
+import { type TableReads, tableReads } from "./reads.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
 import type { Session, SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
@@ -42,8 +43,7 @@ export interface Plan {
   readonly session: SessionPlan;
   /** Those that may hold rows that the statement wants. */
   readonly files: readonly ListedFile[];
-  /** How many the tables have. */
-  readonly filesConsidered: number;
+  readonly reads: readonly TableReads[];
   /** All names at the query's snapshot. */
   readonly tables: readonly string[];
   /** Snapshot of each `AT`, in the statement's order. */
@@ -93,12 +93,10 @@ export class Planner implements AsyncDisposable {
     const tables: Tables = { snapshot, main, ...(await this.#travel(statement, values)) };
     const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
     const files: ListedFile[] = [];
-    let filesConsidered = 0;
     const keys: string[] = [];
     const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
       const resolved = await Promise.all(of.map((table, i) => this.resolve(table, then, wanted[i]!, batchId)));
-      for (const table of of) filesConsidered += table.files;
       files.push(...resolved.flatMap((table) => table.files));
       keys.push(resolved.map(({ key }) => key).join());
       return resolved;
@@ -115,6 +113,7 @@ export class Planner implements AsyncDisposable {
     for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
+    const reads: TableReads[] = [];
     const holds: { release(): Promise<void> }[] = [held];
     const release = async (): Promise<void> => {
       for (const hold of holds) await hold.release();
@@ -128,6 +127,7 @@ export class Planner implements AsyncDisposable {
               ? await this.#hot.hold(resolved.table, then, signal)
               : await this.#hot.holdBatch(resolved.table, then, batchId);
           holds.push(hot);
+          reads.push(tableReads(resolved.table, then, resolved.files, held));
           views.push(await this.view(resolved, held, hot.files, statement.comparesNulls));
         }
         return views;
@@ -139,7 +139,7 @@ export class Planner implements AsyncDisposable {
         snapshot,
         tables: all.map((table) => table.name),
         files,
-        filesConsidered,
+        reads,
         travels: tables.travels,
         session: { key: keys.join(";"), main: views, others, now, release },
       };

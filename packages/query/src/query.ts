@@ -44,12 +44,23 @@ export interface QueryColumn {
   readonly type: string;
 }
 
+/** Files or batches, and how large they are as a whole: DuckDB reads the columns of them that it needs. */
+export interface ReadCount {
+  readonly count: number;
+  readonly bytes: number;
+}
+
 export interface QueryStats {
   /** The snapshot every table was read at. */
   readonly snapshot: number;
   /** Data files of the tables named in the query, and those handed to DuckDB after pruning. */
   readonly filesConsidered: number;
   readonly filesRead: number;
+  /**
+   * Where what was read came from. `store`: data files of a folder, read where they are, or fetched by this query.
+   * `cache`: copies of data files that were there already. `hot`: small batches that are in the catalog.
+   */
+  readonly from: { readonly store: ReadCount; readonly cache: ReadCount; readonly hot: ReadCount };
   readonly elapsedMs: number;
   readonly rows: number;
   /** Of a scope with `onLimit: "truncate"`: whether rows beyond its limits were left out. */

@@ -55,6 +55,11 @@ export class Run {
     this.#vectors = new VectorReader(input.native);
   }
 
+  /** Another statement without parameters, on the same session. */
+  another(sql: string): Run {
+    return new Run({ ...this.#input, sql, nests: true, parameters: new Map() });
+  }
+
   /** Names and types without running the statement. */
   async describe(): Promise<readonly QueryColumn[]> {
     const statement = await this.#prepare(this.#input.sql, 0);

@@ -10,6 +10,7 @@ export interface Statement {
   readonly nests: boolean;
   /** Characters `[start, end)` of the query itself: what EXPLAIN explains, and what `COPY (…) TO` copies. */
   readonly query: { readonly start: number; readonly end: number };
+  readonly explains: boolean;
   /** Whether it writes a file, as `COPY … TO` does. */
   readonly writesFile: boolean;
   /** Every name and every text literal, lower-case: whatever could mean a table. */
@@ -120,6 +121,7 @@ export function parseStatement(sql: string): Statement {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
     nests: head !== "EXPLAIN" && head !== "COPY",
     query: queryWithin(tokens, explained),
+    explains: head === "EXPLAIN",
     writesFile: isWord(tokens[explained], "COPY"),
     names,
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),

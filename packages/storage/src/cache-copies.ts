@@ -25,6 +25,8 @@ export interface LocalizeOptions {
 export interface LocalCopies extends AsyncDisposable {
   /** Absolute, in the order of the objects asked for. Not to be written to. */
   readonly paths: readonly string[];
+  /** Keys of those that were not in the cache. */
+  readonly fetched: readonly string[];
   release(): Promise<void>;
 }
 
@@ -56,15 +58,16 @@ export class CacheCopies {
   async localize(objects: readonly LocalObject[], options: LocalizeOptions): Promise<LocalCopies> {
     const wanted = new Map(objects.map((object) => [object.key, object]));
     const held = new Map<string, string>();
+    const fetched = new Set<string>();
     const release = async (): Promise<void> => {
       const paths = [...held.values()];
       held.clear();
       await this.#parts.folder.release(paths);
     };
     try {
-      await this.#hold(wanted, held, release, options);
+      await this.#hold(wanted, held, fetched, release, options);
       const paths = objects.map(({ key }) => held.get(key)!);
-      return { paths, release, [Symbol.asyncDispose]: release };
+      return { paths, fetched: [...fetched], release, [Symbol.asyncDispose]: release };
     } catch (error) {
       await release();
       if (error instanceof CacheFileError) throw fileError(error.cause, "The cache", "write");
@@ -75,6 +78,7 @@ export class CacheCopies {
   async #hold(
     wanted: ReadonlyMap<string, LocalObject>,
     held: Map<string, string>,
+    fetched: Set<string>,
     release: () => Promise<void>,
     options: LocalizeOptions,
   ): Promise<void> {
@@ -94,6 +98,7 @@ export class CacheCopies {
       );
       const missing = open.filter(({ key }) => !held.has(key));
       if (missing.length === 0) return;
+      for (const { key } of missing) fetched.add(key);
       if (rounds++ === MAX_ROUNDS) {
         const message =
           "The cache loses what it is given: look whether something removes its files, or is its disk full?";

@@ -7,6 +7,7 @@ import type { LocalFiles } from "../local-files.js";
 import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
 import type { Planner } from "../plan.js";
 import type { QueryOptions } from "../query.js";
+import { type TableReads, tableReads } from "../reads.js";
 import { readScans, type ScanPlanner } from "../scan-planner.js";
 import type { TableView } from "../session.js";
 import { snapshotOf } from "../snapshot.js";
@@ -25,8 +26,7 @@ const BARRIER = "LIMIT 9223372036854775807";
 
 export interface ScopedPlan {
   readonly snapshot: number;
-  readonly filesConsidered: number;
-  readonly files: number;
+  readonly reads: readonly TableReads[];
   readonly views: readonly TableView[];
   /** The time that the statement must see. */
   readonly now: string | undefined;
@@ -123,8 +123,7 @@ export class ScopePlanner {
       const hotPaths = heldHot.flatMap((own) => own.files.map(({ path }) => path));
       return {
         snapshot,
-        filesConsidered: named.reduce((sum, { table }) => sum + table.files, 0),
-        files: all.length,
+        reads: resolved.map(({ table, files: read }) => tableReads(table, snapshot, read, held)),
         views,
         now: scans?.now,
         paths: [...all.map((file) => held.path(file)), ...hotPaths],

@@ -9,6 +9,7 @@ import type { QueryRunner, RunningQuery } from "../engine-query.js";
 import { once } from "../once.js";
 import { matchParameters } from "../parameters.js";
 import type { QueryColumn, QueryOptions, QueryStats } from "../query.js";
+import { totalReads } from "../reads.js";
 import type { SqlInput } from "../sql.js";
 import { parseStatement, type Statement } from "../statement.js";
 import { charOffset } from "../utf8-offset.js";
@@ -65,8 +66,7 @@ export class ScopedEngine implements QueryRunner {
         },
         stats: (): QueryStats => ({
           snapshot: query.plan.snapshot,
-          filesConsidered: query.plan.filesConsidered,
-          filesRead: query.plan.files,
+          ...totalReads(query.plan.reads),
           elapsedMs: performance.now() - startedAt,
           rows: counted.rows,
           ...(counted.truncated && { truncated: true }),
