@@ -9,3 +9,14 @@ import fc from "fast-check";
 export const SEED: number = Number(process.env.EIDER_SEED ?? 1);
 
 fc.configureGlobal({ seed: SEED });
+
+/** Numbers in [0, 1) from a seed (mulberry32). */
+export function randomNumbers(seed: number = SEED): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
