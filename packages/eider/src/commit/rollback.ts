@@ -4,7 +4,7 @@ import { type Catalog, type Operation, START, type TableInfo } from "@eider/cata
 import { CatalogError, NotFoundError, sameSchema } from "@eider/core";
 import { snapshotOf } from "@eider/query";
 
-/** A rollback plans again when another writer changed a schema meanwhile; so often, and then it says so. */
+/** A rollback plans again when another writer was faster; so often, and then it says so. */
 const MAX_ATTEMPTS = 20;
 
 /**
@@ -20,10 +20,15 @@ export async function rollback(
     await catalog.refresh();
     const { snapshot: head } = await catalog.head();
     const to = await snapshotOf(catalog, at);
+    const span = { to, head };
     const operations =
-      name === undefined ? await planLake(catalog, to) : await planTable(catalog, to, await find(catalog, name, to));
+      name === undefined
+        ? await planLake(catalog, span)
+        : await planTable(catalog, span, await find(catalog, name, span));
     if (operations.length === 0) return { snapshot: head };
-    const result = await catalog.commit({ operations });
+    // A table is taken back to what it was whatever came since; but which tables there are, and which of them have changed,
+    // is true of this head alone.
+    const result = await catalog.commit({ operations, ...(name === undefined && { expectSnapshot: head }) });
     if (result.status === "committed") return { snapshot: result.snapshot };
   }
   throw new CatalogError("too_contended", "tables changed all the time during this rollback: try again", {
@@ -31,22 +36,29 @@ export async function rollback(
   });
 }
 
+/** From which snapshot to which: all is planned as of `head`, so that it is true of one moment. */
+interface Span {
+  readonly to: number;
+  readonly head: number;
+}
+
 interface BeforeAndNow {
   readonly before: TableInfo;
   readonly now: TableInfo;
 }
 
-async function find(catalog: Catalog, name: string, to: number): Promise<BeforeAndNow> {
-  const now = await catalog.table(name);
+async function find(catalog: Catalog, name: string, { to, head }: Span): Promise<BeforeAndNow> {
+  const now = await catalog.table(name, head);
   if (!now) throw new NotFoundError("table_not_found", `there is no table ${name}`, { subject: name });
   const before = (await catalog.tables(to)).find(({ id }) => id === now.id);
   if (before) return { before, now };
   throw new NotFoundError("table_not_found", `there was no such table ${name} at snapshot ${to}`, { subject: name });
 }
 
-async function planLake(catalog: Catalog, to: number): Promise<Operation[]> {
+async function planLake(catalog: Catalog, span: Span): Promise<Operation[]> {
+  const { to, head } = span;
   const then = new Map((await catalog.tables(to)).map((table) => [table.id, table]));
-  const now = await catalog.tables();
+  const now = await catalog.tables(head);
   const dropped = [...then.values()].find(({ id }) => !now.some((table) => table.id === id));
   if (dropped) {
     throw new CatalogError(
@@ -59,16 +71,16 @@ async function planLake(catalog: Catalog, to: number): Promise<Operation[]> {
   const operations: Operation[] = [];
   for (const table of now) {
     const before = then.get(table.id);
-    if (before) operations.push(...(await planTable(catalog, to, { before, now: table })));
+    if (before) operations.push(...(await planTable(catalog, span, { before, now: table })));
     else operations.push({ op: "drop", table: table.id });
   }
   return operations;
 }
 
-async function planTable(catalog: Catalog, to: number, { before, now }: BeforeAndNow): Promise<Operation[]> {
+async function planTable(catalog: Catalog, { to, head }: Span, { before, now }: BeforeAndNow): Promise<Operation[]> {
   const { id, lastFieldId, schemaVersion } = now;
   const sameColumns = sameSchema(before.schema, now.schema);
-  const [change] = await catalog.changes(id, to === 0 ? START : String(to), { limit: 1 });
+  const [change] = await catalog.changes(id, to === 0 ? START : String(to), { until: head, limit: 1 });
   if (sameColumns && !change) return [];
   const back: Operation = { op: "rollback", table: id, to };
   if (sameColumns) return [back];

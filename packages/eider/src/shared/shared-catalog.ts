@@ -32,7 +32,7 @@ import {
   type TagInfo,
   type Timer,
 } from "@eider/catalog";
-import { CatalogError, CorruptionError } from "@eider/core";
+import { CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import type { Logger } from "../options.js";
 import {
@@ -268,7 +268,7 @@ export class SharedCatalog implements Catalog {
   async #commit(drafts: readonly Draft[]): Promise<readonly Outcome<CommitResult>[]> {
     await this.#fairness.enter();
     const { entry, outcomes, firm } = await this.#index.propose(drafts, this.#now());
-    if (!entry) return outcomes;
+    if (!entry) return (await this.#isOld(outcomes)) ? outcomes.map(() => "again") : outcomes;
     const started = this.#options.timer.now();
     const settled = await this.#settle(entry);
     if ("failure" in settled) {
@@ -282,12 +282,24 @@ export class SharedCatalog implements Catalog {
       this.#checkpointSoon();
       return outcomes;
     }
+    const stands = (outcome: Outcome<CommitResult>, i: number): boolean => i < firm && !mayBeAllowedLater(outcome);
     if (await this.#apply(settled.bytes, entry.n)) {
-      return outcomes.map((outcome, i) => (i < firm ? outcome : isCommitted(outcome) ? FAR_BEHIND : "again"));
+      return outcomes.map((outcome, i) => (stands(outcome, i) ? outcome : isCommitted(outcome) ? FAR_BEHIND : "again"));
     }
     await this.#fairness.lost(++this.#losses);
     if (this.#losses > 1) await this.refresh();
-    return outcomes.map((outcome, i) => (i < firm ? outcome : "again"));
+    return outcomes.map((outcome, i) => (stands(outcome, i) ? outcome : "again"));
+  }
+
+  /**
+   * Whether drafts were refused by an index that did not know what others have committed. Whoever is told that something is
+   * not there yet may have seen it on another host; whatever else is refused, later entries cannot allow.
+   */
+  async #isOld(outcomes: readonly Outcome<CommitResult>[]): Promise<boolean> {
+    if (!outcomes.some(mayBeAllowedLater)) return false;
+    const { snapshot } = await this.#index.head();
+    await this.refresh();
+    return (await this.#index.head()).snapshot > snapshot;
   }
 
   /** The commit point of all members lies in here: the moment at which the store has the entry. */
@@ -411,6 +423,12 @@ export class SharedCatalog implements Catalog {
 
 function isCommitted(outcome: Outcome<CommitResult>): boolean {
   return outcome !== "again" && "answer" in outcome && outcome.answer.status === "committed";
+}
+
+function mayBeAllowedLater(outcome: Outcome<CommitResult>): boolean {
+  if (outcome === "again") return false;
+  if ("failure" in outcome) return outcome.failure instanceof InvalidInputError; // a position or a tag of a snapshot to come
+  return outcome.answer.status === "stale";
 }
 
 function logGone(): CatalogError {

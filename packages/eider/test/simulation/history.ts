@@ -18,6 +18,14 @@ export interface Event {
   outcome: "ok" | "fail" | "unknown";
   result?: AppendResult;
   error?: unknown;
+  /** Of what commits, and has no receipt: its snapshot. */
+  snapshot?: number;
+  /** Of a rollback and of a tag: the snapshot that it meant. */
+  to?: number;
+  /** Of a transaction: the snapshot at which it read. */
+  base?: number;
+  /** Of a cursor that was moved. */
+  moved?: { readonly name: string; readonly from: string; readonly to: string } | undefined;
   /** Of a query: what it saw. */
   seen?: Seen;
   /** Of maintenance: what it deleted. */
@@ -26,6 +34,6 @@ export interface Event {
 
 export interface Seen {
   readonly snapshot: number;
-  /** By table: ids of the batches whose files were read. */
-  readonly batches: Readonly<Record<string, readonly string[]>>;
+  /** See `digestOf`. */
+  readonly digest: string;
 }

@@ -48,6 +48,82 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "local",
+    scenario: "a lake taken back",
+    name: "take a lake back whatever has come since",
+    faults: [
+      {
+        file: "packages/eider/src/commit/rollback.ts",
+        find: "...(name === undefined && { expectSnapshot: head })",
+        replace: "",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "commit to a snapshot that was not expected",
+    faults: [
+      {
+        file: CHECK,
+        find: "if (draft.expectSnapshot !== undefined && draft.expectSnapshot !== head) {",
+        replace: "if (draft.expectSnapshot !== undefined && draft.expectSnapshot > head) {",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "take parts of a source in any order",
+    faults: [
+      {
+        file: "packages/catalog/src/check-batches.ts",
+        find: "if (last !== undefined && from > last + 1n) {",
+        replace: "if (last !== undefined && from < last) {",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "take a table back to columns that it does not have",
+    faults: [{ file: CHECK, find: "if (!then || !now || !sameSchema(then, now)) {", replace: "if (!then || !now) {" }],
+  },
+  {
+    mode: "local",
+    name: "delete files that only earlier snapshots name",
+    faults: [
+      {
+        file: ORPHANS,
+        find: "const referenced = await catalog.referencedKeys(page.map((object) => object.key));",
+        replace:
+          "const referenced = new Set<string>(); for (const { id } of await catalog.tables()) for (const { key } of await catalog.files(id)) referenced.add(key);",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "look for tags in an index that may be old",
+    faults: [
+      { file: SHARED, find: 'if (typeof at !== "number" || at >', replace: 'if (typeof at === "number" && at >' },
+    ],
+  },
+  {
+    mode: "shared",
+    scenario: "parts of a source on two hosts",
+    name: "refuse what comes too early by an index that may be old",
+    faults: [{ file: SHARED, find: "if (!outcomes.some(mayBeAllowedLater)) return false;", replace: "return false;" }],
+  },
+  {
+    mode: "local",
+    scenario: "two rollbacks at once",
+    name: "plan a rollback on whatever is there meanwhile",
+    faults: [
+      {
+        file: "packages/eider/src/commit/rollback.ts",
+        find: "const now = await catalog.tables(head);",
+        replace: "const now = await catalog.tables();",
+      },
+    ],
+  },
+  {
+    mode: "local",
     name: "commit a transaction step by step",
     faults: [
       {
@@ -208,7 +284,7 @@ export const MUTANTS: readonly Mutant[] = [
     faults: [
       {
         file: SHARED,
-        find: 'return outcomes.map((outcome, i) => (i < firm ? outcome : "again"));',
+        find: 'return outcomes.map((outcome, i) => (stands(outcome, i) ? outcome : "again"));',
         replace: 'return outcomes.map((outcome) => (isCommitted(outcome) ? "again" : outcome));',
       },
     ],

@@ -5,9 +5,9 @@
 
 import type { Entry } from "../../../catalog/src/entry.js";
 import { parsePosition } from "../../../catalog/src/position.js";
-import { derivedFrom } from "./workload.js";
+import { CONSUMED, CURSORS, DERIVED, derivedFrom } from "./workload.js";
 
-/** A change of a table of the name `t`, and the position behind it. */
+/** A change of a table of the name that is consumed, and the position behind it. */
 interface Change {
   readonly table: string;
   readonly position: string;
@@ -16,26 +16,30 @@ interface Change {
 export function checkFeed(log: readonly Entry[], problems: string[]): void {
   const names = new Map<string, string>();
   const changes: Change[] = [];
-  let position = "0";
+  const positions = new Map<string, string>();
   for (const { n, operations } of log) {
     for (const operation of operations) {
       if (operation.op === "schema" && operation.create) names.set(operation.table, operation.create.name);
     }
     const moves = operations.filter((operation) => operation.op === "cursor");
     const derived = operations.flatMap((operation) =>
-      operation.op === "append" && names.get(operation.table) === "d" ? [operation.batch] : [],
+      operation.op === "append" && names.get(operation.table) === DERIVED ? [operation.batch] : [],
     );
-    for (const { from, to = "" } of moves) {
-      if (from !== position) problems.push(`entry ${n} moves the cursor from ${from}, it was at ${position}`);
+    for (const { name, from, to } of moves) {
+      const position = positions.get(name) ?? "0";
+      if (from !== position) problems.push(`entry ${n} moves the cursor ${name} from ${from}, it was at ${position}`);
+      positions.delete(name);
+      if (to === undefined) continue; // it ends
+      positions.set(name, to);
       const taken = changes.find((change) => change.position === to);
       if (!taken) problems.push(`entry ${n} moves the cursor to ${to}, where nothing was`);
       const missed = changes.filter(
         ({ table, position: at }) => table === taken?.table && isBefore(from, at) && isBefore(at, to),
       );
       if (missed.length > 0) problems.push(`entry ${n} moves the cursor past ${missed.map((c) => c.position).join()}`);
-      position = to;
     }
-    const expected = moves.map(({ to = "" }) => derivedFrom(to).batchId);
+    const deriving = moves.filter(({ name }) => name === CURSORS.consume);
+    const expected = deriving.map(({ to = "" }) => derivedFrom(to).batchId);
     if (derived.join() !== expected.join()) {
       problems.push(`entry ${n} derives ${derived.join()} and moves the cursor for ${expected.join()}`);
     }
@@ -46,7 +50,9 @@ export function checkFeed(log: readonly Entry[], problems: string[]): void {
 /** In one entry each table has its own count. */
 function changesOf(n: number, operations: Entry["operations"], names: ReadonlyMap<string, string>): Change[] {
   const tables = operations.flatMap((operation) =>
-    operation.op === "append" && names.get(operation.table) === "t" ? [operation.table] : [],
+    (operation.op === "append" || operation.op === "rollback") && names.get(operation.table) === CONSUMED
+      ? [operation.table]
+      : [],
   );
   return tables.map((table, i) => {
     const before = tables.slice(0, i + 1).filter((other) => other === table).length;

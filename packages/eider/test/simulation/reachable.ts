@@ -33,11 +33,15 @@ const BOTH: Steps = {
     "sqlite commit": COMMIT,
     "sqlite commit: answer": KILLED,
   },
+  rollback: { "catalog resolveSnapshot": KILLED, "catalog tables": ["none"], "catalog changes": ["none"] },
+  tag: { "catalog resolveSnapshot": ["none"], "sqlite commit": ["none"] },
+  advance: { "catalog cursor": ["none"], "catalog changes": ["none"] },
   transaction: { "put data": ["lost", "killed"], "put data: answer": KILLED },
   query: {
     "catalog head": KILLED,
     "catalog tables": KILLED,
     "catalog files": KILLED,
+    "head data": READ,
     "get data": READ,
     "get data: answer": KILLED,
   },
@@ -64,6 +68,7 @@ const ONE: Readonly<Record<Mode, Steps>> = {
     consume: { "catalog commit": ["none"] },
     maintain: { "catalog commit": KILLED },
     drop: { "catalog commit": KILLED },
+    rollback: { "catalog commit": ["none"], "catalog commit: answer": KILLED },
   },
   shared: {
     append: {
@@ -82,6 +87,7 @@ const ONE: Readonly<Record<Mode, Steps>> = {
     query: { "get log": READ, "catalog applyEntry": KILLED, "list log": ["none"] },
     maintain: { "put log": ["none"], "get log": READ },
     drop: { "put log": ["none"], "catalog applyEntry": KILLED },
+    rollback: { "put log": ["none"], "get log": READ, "catalog applyEntry": KILLED },
   },
 };
 

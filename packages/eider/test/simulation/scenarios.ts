@@ -15,6 +15,7 @@ export interface Scenario {
 }
 
 const append = (batch: number, content = 0, table = "t"): Timed => ({ kind: "append", table, batch, content });
+const part = (sequence: number): Timed => ({ kind: "append", table: "t", batch: sequence, content: 0, source: true });
 const query: Timed = { kind: "query" };
 const consume: Timed = { kind: "consume" };
 const maintain: Timed = { kind: "maintain" };
@@ -73,6 +74,34 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     workload: [
       [[append(0)], [append(1)], [consume], [consume]],
       [[{ kind: "drop", table: "t" }], [append(2)], [consume]],
+    ],
+    runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
+  },
+  /** A lake goes back while another process creates a table, and fills one that had not changed. */
+  "a lake taken back": {
+    workload: [
+      [[append(0)], [append(0, 0, "u")], [{ kind: "rollback", back: 1 }]],
+      [[append(1)], [append(1, 0, "w")], [query]],
+    ],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
+    ],
+  },
+  /** Both find something to do; for the second there is nothing left. */
+  "two rollbacks at once": {
+    workload: [[[append(0)], [{ kind: "rollback", back: 1 }]], [[{ kind: "rollback", back: 1 }]]],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 10 },
+      { mode: "shared", switches: 1, faults: 0, least: 10 },
+    ],
+  },
+  /** The next part comes to a host that has not heard of the one before. */
+  "parts of a source on two hosts": {
+    workload: [
+      [[part(0)], [part(1)]],
+      [[part(0)], [part(2)]],
     ],
     runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
   },

@@ -2,16 +2,32 @@
 
 import type { Choices } from "./choices.js";
 
+/** A batch: `content` tells apart what may come under one id. 1 brings a new column along. */
+interface Batch {
+  readonly batch: number;
+  readonly content: number;
+}
+
 export type Work =
-  /** `content` tells apart what may come under one batch id. 1 brings a new column along. */
-  | { readonly kind: "append"; readonly table: string; readonly batch: number; readonly content: number }
-  /** The same rows to both tables, in one commit. */
-  | { readonly kind: "transaction"; readonly batch: number; readonly content: number }
-  /** Takes the next change of table `t`, and derives a batch of table `d` from it. */
-  | { readonly kind: "consume" }
-  | { readonly kind: "query" }
+  /** With `source`, part `batch` of what a source delivers. */
+  | (Batch & { readonly kind: "append"; readonly table: string; readonly source?: boolean })
+  /** The same rows to both tables, in one commit; with `expect` only if nothing else was committed meanwhile. */
+  | (Batch & { readonly kind: "transaction"; readonly expect?: boolean })
+  /** Takes the next change of table `t`, and derives a batch of table `d` from it; in a transaction if it is said. */
+  | { readonly kind: "consume"; readonly inTransaction?: boolean }
+  /** Takes the next change of table `t`, for something that lies outside of the lake. */
+  | { readonly kind: "advance" }
+  /** Forgets the cursor of those that advance. */
+  | { readonly kind: "end" }
+  /** Of the head, of the snapshot that has a tag, or of one so many before the head. */
+  | { readonly kind: "query"; readonly tag?: string; readonly back?: number }
   | { readonly kind: "maintain" }
-  | { readonly kind: "drop"; readonly table: string };
+  | { readonly kind: "drop"; readonly table: string }
+  /** To so many snapshots before the head; of all tables if none is named. */
+  | { readonly kind: "rollback"; readonly table?: string; readonly back: number }
+  /** Names the snapshot so many before the head. */
+  | { readonly kind: "tag"; readonly name: string; readonly back: number }
+  | { readonly kind: "untag"; readonly name: string };
 
 /** `after`: so many steps of the process after the first of its group. Default 0. */
 export type Timed = Work & { readonly after?: number };
@@ -19,7 +35,13 @@ export type Timed = Work & { readonly after?: number };
 /** What each process does: one group after the other, those of a group (three at most) at the same time. */
 export type Workload = readonly (readonly (readonly Timed[])[])[];
 
+/** The table that is consumed, and the cursors: of those that derive, and of those that only advance. */
+export const CONSUMED = "t";
+export const DERIVED = "d";
+export const CURSORS = { consume: "c", advance: "a" } as const;
+
 const TABLES = ["t", "t", "t", "u"];
+const TAGS = ["v", "w"];
 
 /** Few names, so that they meet. */
 export function randomWorkload(choices: Choices, processes: number): Workload {
@@ -39,22 +61,61 @@ export function randomWorkload(choices: Choices, processes: number): Workload {
 }
 
 function randomWork(choices: Choices): Work {
-  const kind = choices.pick("work", 24);
-  if (kind < 13) return randomAppend(choices);
-  if (kind < 16) return { kind: "query" };
-  if (kind < 19) return { kind: "maintain" };
-  if (kind < 21) return { kind: "transaction", batch: choices.pick("work", 2), content: choices.rarely("work", 4, 1) };
-  if (kind < 23) return { kind: "consume" };
-  return { kind: "drop", table: randomTable(choices) };
+  const kind = choices.pick("work", 30);
+  if (kind < 14) return randomAppend(choices);
+  if (kind < 17) return randomQuery(choices);
+  if (kind < 20) return { kind: "maintain" };
+  if (kind < 22) {
+    const batch = { batch: choices.pick("work", 2), content: choices.rarely("work", 4, 1) };
+    return { kind: "transaction", ...batch, expect: choices.rarely("work", 3, 1) === 1 };
+  }
+  if (kind < 24) return { kind: "consume", inTransaction: choices.rarely("work", 3, 1) === 1 };
+  if (kind < 25) return choices.rarely("work", 4, 1) === 1 ? { kind: "end" } : { kind: "advance" };
+  if (kind < 26) return { kind: "drop", table: randomTable(choices) };
+  if (kind < 28) {
+    const table = choices.rarely("work", 3, 1) === 1 ? undefined : randomTable(choices);
+    return { kind: "rollback", ...(table && { table }), back: choices.pick("work", 4) };
+  }
+  const name = TAGS[choices.pick("work", TAGS.length)]!;
+  return choices.rarely("work", 4, 1) === 1
+    ? { kind: "untag", name }
+    : { kind: "tag", name, back: choices.pick("work", 3) };
 }
 
 function randomAppend(choices: Choices): Work {
   const table = randomTable(choices);
-  return { kind: "append", table, batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
+  const batch = { batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
+  return { kind: "append", table, ...batch, ...(choices.rarely("work", 4, 1) === 1 && { source: true }) };
+}
+
+function randomQuery(choices: Choices): Work {
+  switch (choices.rarely("work", 3, 2)) {
+    case 1:
+      return { kind: "query", tag: TAGS[choices.pick("work", TAGS.length)]! };
+    case 2:
+      return { kind: "query", back: 1 + choices.pick("work", 3) };
+    default:
+      return { kind: "query" };
+  }
 }
 
 function randomTable(choices: Choices): string {
   return TABLES[choices.pick("work", TABLES.length)]!;
+}
+
+type BatchWork = Extract<Work, { kind: "append" | "transaction" }>;
+
+export function isBatch(work: Work): work is BatchWork {
+  return work.kind === "append" || work.kind === "transaction";
+}
+
+/** The name of the source in {@link Work}. */
+export const SOURCE = "s";
+
+/** The id of a batch, as receipts have it. */
+export function nameOf(work: BatchWork): string {
+  if (work.kind === "transaction") return `x${work.batch}`;
+  return work.source ? `${SOURCE}#${work.batch}` : `b${work.batch}`;
 }
 
 /** The batch that comes of a change. */
@@ -63,7 +124,8 @@ export function derivedFrom(position: string): { readonly batchId: string; reado
 }
 
 /** The rows of a batch, by hand: what the lake must give back. */
-export function rowsOf({ batch, content }: { batch: number; content: number }): Record<string, unknown>[] {
-  const row = { id: 10 * batch + content, v: `b${batch}` };
+export function rowsOf(work: BatchWork): Record<string, unknown>[] {
+  const { batch, content } = work;
+  const row = { id: 10 * batch + content, v: nameOf(work) };
   return content === 0 ? [row] : [{ ...row, w: 0.5 }, { id: -batch }];
 }

@@ -1,7 +1,7 @@
 /** A lake under simulation: its store, its hosts and their disks, the processes, and what they do. */
 
 import { type Catalog, SqliteCatalog } from "@eider/catalog";
-import { CatalogError, NotFoundError, StoreError } from "@eider/core";
+import { CatalogError, StoreError } from "@eider/core";
 import { uuidv7 } from "../../src/ids.js";
 import { Lake } from "../../src/lake.js";
 import type { CheckpointLimits } from "../../src/shared/checkpoints.js";
@@ -10,13 +10,13 @@ import { SharedCatalog } from "../../src/shared/shared-catalog.js";
 import type { Choices } from "./choices.js";
 import type { Coverage } from "./coverage.js";
 import type { Event } from "./history.js";
-import { readSnapshot } from "./reader.js";
 import { Scheduler } from "./scheduler.js";
 import { simCopies } from "./sim-copies.js";
 import { SimDisk } from "./sim-disk.js";
 import { type Odds, SimProcess } from "./sim-process.js";
 import { SimBucket, SimStore } from "./sim-store.js";
-import { derivedFrom, rowsOf, type Work, type Workload } from "./workload.js";
+import { type Opened, perform } from "./tasks.js";
+import type { Work, Workload } from "./workload.js";
 
 /** Simulated epoch. */
 const EPOCH = Date.UTC(2030, 0, 1);
@@ -59,12 +59,6 @@ interface Place {
   readonly name: string;
   readonly host: Host;
   running: { readonly process: SimProcess; readonly opened: Promise<Opened> } | undefined;
-}
-
-export interface Opened {
-  readonly lake: Lake;
-  readonly catalog: Catalog;
-  readonly store: SimStore;
 }
 
 export class World {
@@ -180,7 +174,10 @@ export class World {
         outcome: "unknown",
       };
       this.history.push(event);
-      const doing = running.opened.then((opened) => this.#do(opened, process, event));
+      const doing = running.opened.then(async (opened) => {
+        await perform(opened, event);
+        if (process.alive) event.outcome = "ok";
+      });
       const answered = doing.catch((error: unknown) => {
         if (!process.alive) return; // nobody is told
         event.error = error;
@@ -204,48 +201,6 @@ export class World {
     const opened = this.#open(process, host);
     opened.catch(() => undefined); // told to whoever uses it
     return { process, opened };
-  }
-
-  async #do(opened: Opened, process: SimProcess, event: Event): Promise<void> {
-    const { work, tag } = event;
-    const { lake } = opened;
-    switch (work.kind) {
-      case "append": {
-        const options = { batchId: `b${work.batch}`, meta: { tag } };
-        event.result = await lake.table(work.table).append(rowsOf(work), options);
-        break;
-      }
-      case "transaction": {
-        const { status, receipts } = await lake.transaction(
-          async (tx) => {
-            for (const table of ["t", "u"]) await tx.table(table).append(rowsOf(work), { batchId: `x${work.batch}` });
-          },
-          { meta: { tag } },
-        );
-        if (status !== "empty") event.result = { status, rowsAdded: 0, rowsRejected: 0, receipt: receipts[0]! };
-        break;
-      }
-      case "consume":
-        await consume(lake, event).catch((error: unknown) => {
-          if (!(error instanceof NotFoundError)) throw error;
-        });
-        break;
-      case "query":
-        event.seen = await readSnapshot(opened, await opened.catalog.head().then(({ snapshot }) => snapshot));
-        break;
-      case "maintain":
-        event.deleted = (await lake.maintain({ graceMs: 0 })).deleted;
-        break;
-      case "drop":
-        await lake
-          .table(work.table)
-          .drop()
-          .catch((error: unknown) => {
-            if (!(error instanceof NotFoundError)) throw error;
-          });
-        break;
-    }
-    if (process.alive) event.outcome = "ok";
   }
 
   /** A process was killed: by itself, or because its host lost power. Then all of them end, and the disk may go back. */
@@ -299,18 +254,6 @@ export class World {
     }
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
     return { lake, catalog, store };
-  }
-}
-
-/** One step of a consumer: what it derives, and that it has come so far, are one commit. */
-async function consume(lake: Lake, event: Event): Promise<void> {
-  const cursor = lake.cursor("c");
-  const from = await cursor.position();
-  for await (const { position } of lake.table("t").changes({ after: from })) {
-    const { batchId, rows } = derivedFrom(position);
-    const move = { name: cursor.name, from, to: position };
-    event.result = await lake.table("d").append(rows, { batchId, cursor: move, meta: { tag: event.tag } });
-    return;
   }
 }
 

@@ -1,0 +1,101 @@
+/** What processes see, against the model: queries while others went on, and every snapshot in the end. */
+
+import type { Event } from "./history.js";
+import { type Committed, digestOf, type Model } from "./model.js";
+import { planSnapshot, readPlan } from "./reader.js";
+import type { SimBucket } from "./sim-store.js";
+import type { Opened } from "./tasks.js";
+import { SOURCE } from "./workload.js";
+import type { World } from "./world.js";
+
+export function checkQueries({ history, stalenessMs }: World, { snapshots }: Model, problems: string[]): void {
+  for (const event of history) {
+    const { tag, seen, work } = event;
+    if (!seen || work.kind !== "query") continue;
+    const { snapshot, digest } = seen;
+    const model = snapshots[snapshot];
+    if (!model) {
+      problems.push(`${tag}: saw snapshot ${snapshot}, which does not exist`);
+      continue;
+    }
+    const expected = digestOf(model.tables.values());
+    if (expected !== digest) problems.push(`${tag}: snapshot ${snapshot} is\n${expected}\nand was seen as\n${digest}`);
+    if (work.tag === undefined) {
+      const acknowledged = acknowledgedBefore(event, history, stalenessMs) - (work.back ?? 0);
+      if (snapshot < acknowledged)
+        problems.push(`${tag}: saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
+      continue;
+    }
+    // A tag is looked for in the log, however old queries may be.
+    const named = snapshots.slice(acknowledgedBefore(event, history, 0)).map(({ tags }) => tags.get(work.tag!));
+    if (!named.includes(snapshot)) problems.push(`${tag}: saw snapshot ${snapshot} as ${work.tag}, which was ${named}`);
+  }
+}
+
+/** The last snapshot that was acknowledged before an event began, by whoever it has to know of. */
+export function acknowledgedBefore(event: Event, history: readonly Event[], stalenessMs: number): number {
+  const snapshots = history
+    .filter(({ outcome, ended }) => outcome === "ok" && (ended ?? Number.POSITIVE_INFINITY) < event.started)
+    // What others have committed may be overlooked for a while, what the same process was told of may not.
+    .filter((other) => other.process === event.process || (other.endedMs ?? 0) + stalenessMs <= event.startedMs)
+    .map(({ result, snapshot }) => result?.receipt.snapshot ?? snapshot ?? 0);
+  return Math.max(0, ...snapshots);
+}
+
+/** What a process says of every snapshot, and of what is known now: the same on every host, live or made anew. */
+export async function checkAnswers(
+  { catalog }: Opened,
+  { objects }: SimBucket,
+  { snapshots, committed }: Model,
+  problems: string[],
+): Promise<void> {
+  const { snapshot: head } = await catalog.head();
+  const last = snapshots.length - 1;
+  if (head !== last) problems.push(`the head is ${head}, the log has ${last} entries`);
+  const read = async (key: string): Promise<Uint8Array> => {
+    const object = objects.get(key);
+    if (!object) throw new Error(`${key} is gone`);
+    return object.bytes;
+  };
+  for (let n = 1; n <= Math.min(head, last); n++) {
+    const expected = digestOf(snapshots[n]!.tables.values());
+    const digest = await planSnapshot(catalog, n)
+      .then((plan) => readPlan(plan, read))
+      .catch(String);
+    if (digest !== expected) problems.push(`snapshot ${n} is\n${expected}\nand was read as\n${digest}`);
+  }
+  const model = snapshots[Math.min(head, last)]!;
+  const tags = (await catalog.tags()).map(({ name, snapshot }) => `${name} ${snapshot}`);
+  if (
+    tags.join() !==
+    [...model.tags]
+      .map((tag) => tag.join(" "))
+      .sort()
+      .join()
+  )
+    problems.push(`the tags are ${tags}`);
+  const cursors = (await catalog.cursors()).map(({ name, position }) => `${name} ${position}`);
+  if (
+    cursors.join() !==
+    [...model.cursors]
+      .map((cursor) => cursor.join(" "))
+      .sort()
+      .join()
+  )
+    problems.push(`the cursors are ${cursors}`);
+  for (const one of committed) await checkReceipt(catalog, one, model.marks.get(`${one.table} ${SOURCE}`), problems);
+}
+
+async function checkReceipt(
+  catalog: Opened["catalog"],
+  { table, batch, entry, hash, sequence }: Committed,
+  mark: Committed | undefined,
+  problems: string[],
+): Promise<void> {
+  // Of a source only the last part has one.
+  if (sequence !== undefined && mark?.batch !== batch) return;
+  const receipt =
+    sequence === undefined ? await catalog.receipt(table, batch) : (await catalog.sourceMark(table, SOURCE))?.receipt;
+  if (receipt?.snapshot !== entry.n || receipt.contentHash !== hash || receipt.batchId !== batch)
+    problems.push(`no receipt for ${batch}`);
+}

@@ -1,0 +1,81 @@
+/** Which errors a process may be told, and when. */
+
+import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
+import type { Event } from "./history.js";
+import type { Model } from "./model.js";
+import { CURSORS, isBatch, nameOf, type Work } from "./workload.js";
+
+/** Errors that faults of the store or the disk may lead to: all say that trying again helps. */
+const EXPECTED: ReadonlySet<string> = new Set([
+  "sim_lost",
+  "sim_busy",
+  "put_unsettled",
+  "staged_file_lost",
+  "commit_unknown",
+  "catalog_io",
+]);
+
+/** Why an error should not have come; undefined if it may. */
+export function unexpected(event: Event, history: readonly Event[], model: Model): string | undefined {
+  const { error, work } = event;
+  if (error instanceof BatchConflictError) return conflict(error, work, history, model);
+  if (!(error instanceof StoreError || error instanceof CatalogError)) return "an error that nobody should see";
+  if (error.retryable && EXPECTED.has(error.code)) return undefined;
+  return isExplained(error.code, event, history, model) ? undefined : "an error that nobody should see";
+}
+
+function conflict(
+  { code }: BatchConflictError,
+  work: Work,
+  history: readonly Event[],
+  { committed, hasDrops }: Model,
+): string | undefined {
+  if (!isBatch(work)) return "a conflict with nothing";
+  // One table of two may be another one by now.
+  if (code === "transaction_conflict" && hasDrops && work.kind === "transaction") return undefined;
+  const other = history.some(({ work: w }) => w.kind === work.kind && isOther(w, work));
+  const there = committed.some((one) => one.batch === nameOf(work));
+  return other && there ? undefined : "a conflict with nothing";
+}
+
+/** Whether a piece of work is another content under the same batch id. */
+function isOther(a: Work, b: Extract<Work, { kind: "append" | "transaction" }>): boolean {
+  if (!isBatch(a) || nameOf(a) !== nameOf(b) || a.content === b.content) return false;
+  return a.kind === "transaction" || b.kind === "transaction" || a.table === b.table;
+}
+
+/** Whether what others did meanwhile explains it. */
+function isExplained(code: string, event: Event, history: readonly Event[], model: Model): boolean {
+  const { work, base } = event;
+  const { hasDrops, snapshots } = model;
+  switch (code) {
+    case "cursor_moved":
+      // Two consumers take different changes for the next one only where the table is another one by now.
+      if (work.kind === "consume") return hasDrops;
+      return (
+        (work.kind === "advance" || work.kind === "end") &&
+        snapshots.some(({ cursors }) => cursors.has(CURSORS.advance))
+      );
+    case "snapshot_moved":
+      return work.kind === "transaction" && work.expect === true && base !== undefined && base < snapshots.length - 1;
+    case "sequence_gap":
+      return work.kind === "append" && work.source === true && (hasDrops || !hasPartBefore(event, work, history));
+    case "rollback_dropped":
+      return work.kind === "rollback" && hasDrops;
+    default:
+      return false;
+  }
+}
+
+/** Whether the part before, or a later one, was acknowledged before an event began. */
+function hasPartBefore(event: Event, work: Extract<Work, { kind: "append" }>, history: readonly Event[]): boolean {
+  return history.some(
+    ({ work: other, outcome, ended }) =>
+      other.kind === "append" &&
+      other.source === true &&
+      other.table === work.table &&
+      other.batch >= work.batch - 1 &&
+      outcome === "ok" &&
+      (ended ?? Number.POSITIVE_INFINITY) < event.started,
+  );
+}

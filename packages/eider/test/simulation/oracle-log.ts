@@ -1,0 +1,59 @@
+/** The log: what it is, and what must hold of it by itself. */
+
+import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
+import { decodeStub, isStub } from "../../../catalog/src/stub.js";
+import type { World } from "./world.js";
+
+/** Every entry, as it was committed. */
+export function readLog({ mode, hosts, bucket }: World): Entry[] {
+  if (mode === "shared") {
+    return [...bucket.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => decodeEntry(bytes));
+  }
+  const { real } = hosts[0]!.disk;
+  // Nobody may have come so far as to make it.
+  if (!real.get("SELECT 1 FROM sqlite_schema WHERE name = 'entries'")) return [];
+  return real.all<{ n: number; header: Uint8Array }>("SELECT n, header FROM entries ORDER BY n").map((entry) => {
+    // A rollback adds copies, which no receipt is of.
+    const blobs = real.all<{ data: Uint8Array }>(
+      `SELECT h.data FROM hot_batches h
+       JOIN receipts r ON r.table_no = h.table_no AND r.batch = h.batch AND r.snapshot = h.added_in
+       WHERE h.added_in = ? ORDER BY h.id`,
+      entry.n,
+    );
+    return decodeEntry(Buffer.concat([entry.header, ...blobs.map(({ data }) => data)]));
+  });
+}
+
+export function checkLog(log: readonly Entry[], problems: string[]): void {
+  const seen = new Set<string>();
+  log.forEach((entry, i) => {
+    const before = log[i - 1];
+    if (entry.n !== i + 1) problems.push(`entry ${i + 1} has number ${entry.n}`);
+    if (entry.prev !== (before?.id ?? "")) problems.push(`entry ${entry.n} follows another one than entry ${i}`);
+    if (before && entry.time < before.time) problems.push(`entry ${entry.n} is older than entry ${i}`);
+    if (before && entry.floor < before.floor) problems.push(`the floor falls at entry ${entry.n}`);
+    for (const operation of entry.operations) {
+      const files =
+        operation.op === "append" ? operation.files : operation.op === "rearrange" ? operation.addFiles : [];
+      if (files.some(({ base }) => base < entry.floor))
+        problems.push(`entry ${entry.n} has files from below its floor`);
+      if (operation.op !== "append") continue;
+      const { table, batch } = operation;
+      const key = `${table} ${batch}`;
+      if (seen.has(key)) problems.push(`batch ${batch} of table ${table} is committed again in entry ${entry.n}`);
+      seen.add(key);
+    }
+  });
+}
+
+/** Either of two checkpoints, and the entries after it, are the whole lake; and no number is free again. */
+export function checkStubs({ bucket }: World, log: readonly Entry[], problems: string[]): void {
+  const keys = bucket.keys("_eider/log/");
+  if (keys.length !== log.length) problems.push(`of ${log.length} entries ${keys.length} are there`);
+  const checkpoints = bucket.keys("_eider/checkpoint/").map((key) => Number(key.split("/")[2]!.slice(0, 20)));
+  const older = checkpoints.at(-2) ?? 0;
+  for (const key of keys) {
+    const { bytes } = bucket.objects.get(key)!;
+    if (isStub(bytes) && decodeStub(bytes).n > older) problems.push(`${key} is a stub, and is needed after ${older}`);
+  }
+}

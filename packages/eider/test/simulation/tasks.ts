@@ -1,0 +1,137 @@
+/** How processes do what they are asked for: through a lake, as its users do. */
+
+import type { Catalog } from "@eider/catalog";
+import { NotFoundError } from "@eider/core";
+import { rollback } from "../../src/commit/rollback.js";
+import type { Lake } from "../../src/lake.js";
+import type { Event } from "./history.js";
+import { readSnapshot } from "./reader.js";
+import type { SimStore } from "./sim-store.js";
+import { CONSUMED, CURSORS, DERIVED, derivedFrom, nameOf, rowsOf, SOURCE, type Work } from "./workload.js";
+
+/** A lake as a process has opened it. */
+export interface Opened {
+  readonly lake: Lake;
+  readonly catalog: Catalog;
+  readonly store: SimStore;
+}
+
+/** Does what an event asks for, and enters what came of it. */
+export async function perform(opened: Opened, event: Event): Promise<void> {
+  const { work, tag } = event;
+  const { lake, catalog } = opened;
+  const meta = { tag };
+  switch (work.kind) {
+    case "append": {
+      const batchId = work.source ? { source: SOURCE, sequence: work.batch } : nameOf(work);
+      event.result = await lake.table(work.table).append(rowsOf(work), { batchId, meta });
+      return;
+    }
+    case "transaction":
+      return transact(lake, work, event);
+    case "consume":
+      return ifThere(() => consume(lake, work, event));
+    case "advance":
+      return ifThere(() => advance(lake, event));
+    case "end":
+      return lake.cursor(CURSORS.advance).end();
+    case "query":
+      return ifThere(() => query(opened, work, event));
+    case "maintain":
+      event.deleted = (await lake.maintain({ graceMs: 0 })).deleted;
+      return;
+    case "drop":
+      return ifThere(async () => {
+        event.snapshot = (await lake.table(work.table).drop()).snapshot;
+      });
+    case "rollback":
+      return ifThere(async () => {
+        event.to = await before(catalog, work.back);
+        // What `lake.rollback` and `table.rollback` call, with a tag to know it by.
+        event.snapshot = (await rollback(tagging(catalog, tag), event.to, work.table)).snapshot;
+      });
+    case "tag": {
+      const at = await before(catalog, work.back);
+      if (at > 0) event.to = (await lake.tag(work.name, { at })).snapshot;
+      return;
+    }
+    case "untag":
+      return ifThere(() => lake.untag(work.name));
+  }
+}
+
+async function transact(lake: Lake, work: Extract<Work, { kind: "transaction" }>, event: Event): Promise<void> {
+  const { status, receipts } = await lake.transaction(
+    async (tx) => {
+      event.base = tx.base;
+      for (const table of ["t", "u"]) await tx.table(table).append(rowsOf(work), { batchId: nameOf(work) });
+    },
+    { meta: { tag: event.tag }, ...(work.expect && { expectSnapshot: "base" }) },
+  );
+  if (status !== "empty") event.result = { status, rowsAdded: 0, rowsRejected: 0, receipt: receipts[0]! };
+}
+
+/** One step of a consumer: what it derives, and that it has come so far, are one commit. */
+async function consume(lake: Lake, work: Extract<Work, { kind: "consume" }>, event: Event): Promise<void> {
+  const move = await nextMove(lake, CURSORS.consume);
+  if (!move) return;
+  const { batchId, rows } = derivedFrom(move.to);
+  const meta = { tag: event.tag };
+  if (!work.inTransaction) {
+    event.result = await lake.table(DERIVED).append(rows, { batchId, cursor: move, meta });
+    return;
+  }
+  const { status, receipts } = await lake.transaction(
+    async (tx) => {
+      await tx.table(DERIVED).append(rows, { batchId });
+      await tx.advance(move);
+    },
+    { meta },
+  );
+  if (status !== "empty") event.result = { status, rowsAdded: 0, rowsRejected: 0, receipt: receipts[0]! };
+}
+
+async function advance(lake: Lake, event: Event): Promise<void> {
+  const move = await nextMove(lake, CURSORS.advance);
+  if (!move) return;
+  await lake.cursor(move.name).advance(move);
+  event.moved = move;
+}
+
+/** From where a cursor is to behind the next change. */
+async function nextMove(lake: Lake, name: string): Promise<Event["moved"]> {
+  const from = await lake.cursor(name).position();
+  for await (const { position } of lake.table(CONSUMED).changes({ after: from })) return { name, from, to: position };
+  return undefined;
+}
+
+async function query({ catalog, store }: Opened, work: Extract<Work, { kind: "query" }>, event: Event): Promise<void> {
+  const { tag, back } = work;
+  const at = tag !== undefined ? await catalog.resolveSnapshot({ tag }) : await before(catalog, back ?? 0);
+  event.seen = await readSnapshot({ catalog, store }, at);
+}
+
+async function before(catalog: Catalog, back: number): Promise<number> {
+  return Math.max(0, (await catalog.head()).snapshot - back);
+}
+
+/** A table or a tag that is not there is an answer too. */
+async function ifThere(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof NotFoundError) || !/^(table|tag)_not_found$/.test(error.code)) throw error;
+  }
+}
+
+/** A catalog whose commits are known by a tag. */
+function tagging(catalog: Catalog, tag: string): Catalog {
+  return new Proxy(catalog, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (name === "commit")
+        return (draft: Parameters<Catalog["commit"]>[0]) => target.commit({ ...draft, meta: { tag } });
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}
