@@ -47,6 +47,7 @@ import {
 } from "./checkpoints.js";
 import { Fairness } from "./fairness.js";
 import { FETCHES, Log, type Settled } from "./log.js";
+import { logGone, SameLog } from "./same-log.js";
 
 export interface SharedCatalogOptions {
   readonly store: ObjectStore;
@@ -64,6 +65,8 @@ export interface SharedCatalogOptions {
   readonly limits?: CheckpointLimits;
   /** Milliseconds for which a commit whose fate is not known is pursued. Default 60,000. */
   readonly patienceMs?: number;
+  /** Milliseconds between two looks whether the store still has the log that the index is of. Default 60,000. */
+  readonly sameLogMs?: number;
 }
 
 /** Most appends in one entry. */
@@ -80,6 +83,7 @@ export class SharedCatalog implements Catalog {
   readonly #index: SqliteCatalog;
   readonly #log: Log;
   readonly #fairness: Fairness;
+  readonly #sameLog: SameLog;
   /** By the timer: no entry that was committed before is unknown to the index. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** The refresh that runs, and the one that begins when it ends. */
@@ -103,6 +107,8 @@ export class SharedCatalog implements Catalog {
     const { store, timer, logger } = options;
     const jitter = (): number => (options.random(1)[0] ?? 0) / 256;
     this.#log = new Log({ store, timer, jitter, patienceMs: options.patienceMs ?? 60_000 });
+    const everyMs = options.sameLogMs ?? 60_000;
+    this.#sameLog = new SameLog({ log: this.#log, index: this.#index, timer, everyMs });
     this.#fairness = new Fairness({ store, timer, jitter, host: this.catalogId, now: () => this.#now(), logger });
     this.#commits = new GroupQueue({
       turn: () => timer.turn(),
@@ -117,7 +123,7 @@ export class SharedCatalog implements Catalog {
    */
   static async open(options: SharedCatalogOptions): Promise<SharedCatalog> {
     const catalog = new SharedCatalog(options);
-    await catalog.#assertSameLog();
+    await catalog.#sameLog.assert();
     return catalog;
   }
 
@@ -157,13 +163,14 @@ export class SharedCatalog implements Catalog {
 
   /**
    * Commits a draft at the first free number, in one entry with others that come meanwhile, if it only appends.
-   * @throws CatalogError `commit_unknown`
+   * @throws CatalogError `commit_unknown`; `log_replaced` once it was seen that the store is another one
    */
   async commit(draft: Draft): Promise<CommitResult> {
     if (this.#options.readOnly) {
       throw new CatalogError("catalog_read_only", "the lake is open for reading only: open it without mode `read`");
     }
     checkDraft(draft);
+    this.#sameLog.assertFound();
     return this.#commits.join(draft);
   }
 
@@ -277,6 +284,7 @@ export class SharedCatalog implements Catalog {
     }
     if (settled.won) {
       this.#losses = 0;
+      this.#sameLog.put(entry.n);
       await this.#takeOver(settled.bytes, started);
       this.#fairness.won();
       this.#checkpointSoon();
@@ -325,6 +333,7 @@ export class SharedCatalog implements Catalog {
   async #catchUp(): Promise<void> {
     const now = this.#options.timer.now();
     await this.#readLog();
+    await this.#sameLog.assertNowAndThen();
     this.#lookedAt = now;
   }
 
@@ -350,7 +359,12 @@ export class SharedCatalog implements Catalog {
 
   /** Takes over entry n, or if only its stub is left a checkpoint that has it: then true. */
   async #apply(bytes: Uint8Array, n: number): Promise<boolean> {
-    if ((await this.#index.applyEntry(bytes)) === "known") return false;
+    const applied = await this.#index.applyEntry(bytes).catch(async (error: unknown) => {
+      // One that follows another entry than this index's last: then that one may not be the log's any more.
+      if (error instanceof CorruptionError) await this.#sameLog.assert();
+      throw error;
+    });
+    if (applied === "known") return false;
     if (await this.#loadCheckpoint(n)) return true;
     throw new CorruptionError(
       "checkpoint_lost",
@@ -383,7 +397,10 @@ export class SharedCatalog implements Catalog {
   async #checkpointIfDue(): Promise<void> {
     const { store, copies, logger } = this.#options;
     try {
+      await this.#sameLog.assertNowAndThen();
       if (!(await this.#isCheckpointDue())) return;
+      // It is the first thing that a new host believes.
+      await this.#sameLog.assert();
       // Another host may have been first.
       const [newest] = await listCheckpoints(store);
       if (newest && newest.snapshot > this.#checkpoint.snapshot) this.#checkpoint = newest;
@@ -405,15 +422,6 @@ export class SharedCatalog implements Catalog {
     return this.#options.limits ?? CHECKPOINT_LIMITS;
   }
 
-  /** An index whose last entry is not the log's is of another store, or of this one before it was restored. */
-  async #assertSameLog(): Promise<void> {
-    const { snapshot: head } = await this.#index.head();
-    if (head === 0) return;
-    const bytes = await this.#log.read(head);
-    if (!bytes) throw logGone();
-    await this.#index.applyEntry(bytes);
-  }
-
   /** Milliseconds since the epoch: the store's clock is one for all hosts. */
   #now(): number {
     const { store, clock } = this.#options;
@@ -429,12 +437,4 @@ function mayBeAllowedLater(outcome: Outcome<CommitResult>): boolean {
   if (outcome === "again") return false;
   if ("failure" in outcome) return outcome.failure instanceof InvalidInputError; // a position or a tag of a snapshot to come
   return outcome.answer.status === "stale";
-}
-
-function logGone(): CatalogError {
-  return new CatalogError(
-    "log_replaced",
-    "the store's log lacks entries that this host has applied: it was replaced or restored. " +
-      "Delete this host's index to go on with what the store has now",
-  );
 }

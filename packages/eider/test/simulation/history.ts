@@ -1,6 +1,7 @@
 /** What processes asked for and were told. */
 
 import type { AppendResult } from "../../src/options.js";
+import type { Version } from "./sim-store.js";
 import type { Work } from "./workload.js";
 
 export interface Event {
@@ -8,7 +9,9 @@ export interface Event {
   readonly tag: string;
   readonly process: string;
   readonly work: Work;
-  /** Moments of the schedule. */
+  readonly version: Version;
+  /** When its process was started. Moments of the schedule. */
+  readonly opened: number;
   readonly started: number;
   ended?: number;
   /** The same in milliseconds. */

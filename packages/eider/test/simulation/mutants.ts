@@ -99,6 +99,22 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    name: "go on though the store was set back to a backup",
+    faults: [
+      {
+        file: "packages/eider/src/shared/same-log.ts",
+        find: "if (timer.now() - this.#lookedAt >= everyMs) await this.assert();",
+        replace: "",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    name: "read what a newer version has written",
+    faults: [{ file: "packages/catalog/src/entry.ts", find: "if (minReader > READER) {", replace: "if (false) {" }],
+  },
+  {
+    mode: "shared",
     name: "look for tags in an index that may be old",
     faults: [
       { file: SHARED, find: 'if (typeof at !== "number" || at >', replace: 'if (typeof at === "number" && at >' },

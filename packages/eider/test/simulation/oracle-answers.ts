@@ -8,28 +8,31 @@ import type { Opened } from "./tasks.js";
 import { SOURCE } from "./workload.js";
 import type { World } from "./world.js";
 
-export function checkQueries({ history, stalenessMs }: World, { snapshots }: Model, problems: string[]): void {
-  for (const event of history) {
-    const { tag, seen, work } = event;
-    if (!seen || work.kind !== "query") continue;
-    const { snapshot, digest } = seen;
-    const model = snapshots[snapshot];
-    if (!model) {
-      problems.push(`${tag}: saw snapshot ${snapshot}, which does not exist`);
-      continue;
-    }
-    const expected = digestOf(model.tables.values());
-    if (expected !== digest) problems.push(`${tag}: snapshot ${snapshot} is\n${expected}\nand was seen as\n${digest}`);
-    if (work.tag === undefined) {
-      const acknowledged = acknowledgedBefore(event, history, stalenessMs) - (work.back ?? 0);
-      if (snapshot < acknowledged)
-        problems.push(`${tag}: saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
-      continue;
-    }
-    // A tag is looked for in the log, however old queries may be.
-    const named = snapshots.slice(acknowledgedBefore(event, history, 0)).map(({ tags }) => tags.get(work.tag!));
-    if (!named.includes(snapshot)) problems.push(`${tag}: saw snapshot ${snapshot} as ${work.tag}, which was ${named}`);
+/** What a query saw; nothing of other work. */
+export function checkQuery(
+  event: Event,
+  { history, stalenessMs }: Pick<World, "history" | "stalenessMs">,
+  { snapshots }: Model,
+  wrong: (what: string) => void,
+): void {
+  const { seen, work } = event;
+  if (!seen || work.kind !== "query") return;
+  const { snapshot, digest } = seen;
+  const model = snapshots[snapshot];
+  if (!model) {
+    wrong(`saw snapshot ${snapshot}, which does not exist`);
+    return;
   }
+  const expected = digestOf(model.tables.values());
+  if (expected !== digest) wrong(`snapshot ${snapshot} is\n${expected}\nand was seen as\n${digest}`);
+  if (work.tag === undefined) {
+    const acknowledged = acknowledgedBefore(event, history, stalenessMs) - (work.back ?? 0);
+    if (snapshot < acknowledged) wrong(`saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
+    return;
+  }
+  // A tag is looked for in the log, however old queries may be.
+  const named = snapshots.slice(acknowledgedBefore(event, history, 0)).map(({ tags }) => tags.get(work.tag!));
+  if (!named.includes(snapshot)) wrong(`saw snapshot ${snapshot} as ${work.tag}, which was ${named}`);
 }
 
 /** The last snapshot that was acknowledged before an event began, by whoever it has to know of. */

@@ -3,6 +3,7 @@
 import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
 import type { Event } from "./history.js";
 import type { Model } from "./model.js";
+import type { Told } from "./oracle-events.js";
 import { CURSORS, isBatch, nameOf, type Work } from "./workload.js";
 
 /** Errors that faults of the store or the disk may lead to: all say that trying again helps. */
@@ -16,24 +17,24 @@ const EXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /** Why an error should not have come; undefined if it may. */
-export function unexpected(event: Event, history: readonly Event[], model: Model): string | undefined {
+export function unexpected(event: Event, told: Told, model: Model): string | undefined {
   const { error, work } = event;
-  if (error instanceof BatchConflictError) return conflict(error, work, history, model);
+  if (error instanceof BatchConflictError) return conflict(error, work, told.asked, model);
   if (!(error instanceof StoreError || error instanceof CatalogError)) return "an error that nobody should see";
   if (error.retryable && EXPECTED.has(error.code)) return undefined;
-  return isExplained(error.code, event, history, model) ? undefined : "an error that nobody should see";
+  return isExplained(error.code, event, told, model) ? undefined : "an error that nobody should see";
 }
 
 function conflict(
   { code }: BatchConflictError,
   work: Work,
-  history: readonly Event[],
+  asked: readonly Event[],
   { committed, hasDrops }: Model,
 ): string | undefined {
   if (!isBatch(work)) return "a conflict with nothing";
   // One table of two may be another one by now.
   if (code === "transaction_conflict" && hasDrops && work.kind === "transaction") return undefined;
-  const other = history.some(({ work: w }) => w.kind === work.kind && isOther(w, work));
+  const other = asked.some(({ work: w }) => w.kind === work.kind && isOther(w, work));
   const there = committed.some((one) => one.batch === nameOf(work));
   return other && there ? undefined : "a conflict with nothing";
 }
@@ -45,7 +46,7 @@ function isOther(a: Work, b: Extract<Work, { kind: "append" | "transaction" }>):
 }
 
 /** Whether what others did meanwhile explains it. */
-function isExplained(code: string, event: Event, history: readonly Event[], model: Model): boolean {
+function isExplained(code: string, event: Event, { history, mixed }: Told, model: Model): boolean {
   const { work, base } = event;
   const { hasDrops, snapshots } = model;
   switch (code) {
@@ -60,6 +61,9 @@ function isExplained(code: string, event: Event, history: readonly Event[], mode
       return work.kind === "transaction" && work.expect === true && base !== undefined && base < snapshots.length - 1;
     case "sequence_gap":
       return work.kind === "append" && work.source === true && (hasDrops || !hasPartBefore(event, work, history));
+    case "reader_too_old":
+    case "catalog_too_new":
+      return mixed;
     case "rollback_dropped":
       return work.kind === "rollback" && hasDrops;
     default:

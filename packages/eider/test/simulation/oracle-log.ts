@@ -5,9 +5,10 @@ import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import type { World } from "./world.js";
 
 /** Every entry, as it was committed. */
-export function readLog({ mode, hosts, bucket }: World): Entry[] {
+export function readLog({ mode, hosts, bucket, restored }: World): Entry[] {
   if (mode === "shared") {
-    return [...bucket.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => decodeEntry(bytes));
+    const entries = [...bucket.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => decodeEntry(bytes));
+    return restored ? connected(entries) : entries;
   }
   const { real } = hosts[0]!.disk;
   // Nobody may have come so far as to make it.
@@ -22,6 +23,12 @@ export function readLog({ mode, hosts, bucket }: World): Entry[] {
     );
     return decodeEntry(Buffer.concat([entry.header, ...blobs.map(({ data }) => data)]));
   });
+}
+
+/** Those before one that hangs in the air: of a process that did not know yet that the store was set back. */
+function connected(entries: readonly Entry[]): Entry[] {
+  const end = entries.findIndex(({ n, prev }, i) => n !== i + 1 || prev !== (entries[i - 1]?.id ?? ""));
+  return end < 0 ? [...entries] : entries.slice(0, end);
 }
 
 export function checkLog(log: readonly Entry[], problems: string[]): void {

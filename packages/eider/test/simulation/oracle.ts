@@ -3,29 +3,29 @@
  * one that failed never, not even later; and every process sees, at every snapshot, what the log says.
  */
 
-import type { Event } from "./history.js";
-import { digestOf, type Model, type ModelSnapshot, replay } from "./model.js";
-import { acknowledgedBefore, checkAnswers, checkQueries } from "./oracle-answers.js";
-import { unexpected } from "./oracle-errors.js";
+import { replay } from "./model.js";
+import { checkAnswers, checkQuery } from "./oracle-answers.js";
+import { checkEvent, type Wrong } from "./oracle-events.js";
 import { checkFeed } from "./oracle-feed.js";
 import { checkLog, checkStubs, readLog } from "./oracle-log.js";
-import { isBatch, nameOf } from "./workload.js";
+import { judgeRestored } from "./oracle-restored.js";
 import type { World } from "./world.js";
 
 /** What is wrong; empty if nothing is. */
 export async function judge(world: World): Promise<string[]> {
+  if (world.restored !== undefined) return judgeRestored(world, world.restored);
   const problems: string[] = [];
-  const { history, bucket } = world;
+  const { history, bucket, mixed } = world;
   const log = readLog(world);
   checkLog(log, problems);
   const model = replay(log, history, problems);
+  const told = { history, asked: history, mixed, bucket };
   for (const event of history) {
-    checkEvent(event, history, model, (what) => {
-      problems.push(`${event.tag} (${event.work.kind}, ${event.outcome}): ${what}`);
-    });
+    const wrong: Wrong = (what) => void problems.push(`${event.tag} (${event.work.kind}, ${event.outcome}): ${what}`);
+    checkEvent(event, told, model, wrong);
+    checkQuery(event, world, model, wrong);
   }
   checkFeed(log, problems);
-  checkQueries(world, model, problems);
   if (bucket.overwritten.length > 0) problems.push(`overwritten: ${bucket.overwritten.join(", ")}`);
   if (world.mode === "shared") checkStubs(world, log, problems);
   try {
@@ -34,92 +34,4 @@ export async function judge(world: World): Promise<string[]> {
     problems.push(`the lake cannot be read: ${String(error)}`);
   }
   return problems;
-}
-
-type Wrong = (what: string) => void;
-
-function checkEvent(event: Event, history: readonly Event[], model: Model, wrong: Wrong): void {
-  const reason = event.error && unexpected(event, history, model);
-  if (reason) wrong(`${reason}: ${String(event.error)}`);
-  const entries = model.made.get(event.tag) ?? [];
-  if (entries.length > 1) wrong(`it is committed in entries ${entries.join()}`);
-  if (event.outcome === "fail" && entries.length > 0) wrong(`it failed, and is in entry ${entries[0]}`);
-  checkBatches(event, model, wrong);
-  if (event.outcome !== "ok") return;
-  if (event.result) checkAcknowledged(event, event.result, history, model, wrong);
-  else checkDone(event, history, model, wrong);
-}
-
-/** What an event has committed is what it asked for. */
-function checkBatches({ tag, work }: Event, { committed }: Model, wrong: Wrong): void {
-  const own = committed.filter((one) => one.tag === tag);
-  const parts = work.kind === "transaction" ? 2 : 1;
-  if (own.length > 0 && own.length !== parts) wrong(`${own.length} batches of it are committed`);
-  const other = isBatch(work) && own.find(({ batch }) => batch !== nameOf(work));
-  if (other) wrong(`it is committed as batch ${other.batch}`);
-}
-
-function checkAcknowledged(
-  event: Event,
-  { receipt, status }: NonNullable<Event["result"]>,
-  history: readonly Event[],
-  { committed, made }: Model,
-  wrong: Wrong,
-): void {
-  const { work, tag, base } = event;
-  const [entry] = made.get(tag) ?? [];
-  const { snapshot, batchId, contentHash } = receipt;
-  const found = committed.find(
-    ({ entry: { n }, batch, hash }) => n === snapshot && batch === batchId && hash === contentHash,
-  );
-  if (!found) wrong(`its receipt is of entry ${snapshot}, which does not have it`);
-  if (status === "duplicate") {
-    if (entry !== undefined) wrong("it was told to be a duplicate of what it has committed itself");
-    const known = work.kind === "append" && work.source ? (found?.sequence ?? -1) >= work.batch : true;
-    if (!known) wrong(`its part is told to be known, and ${batchId} is the last one`);
-    return;
-  }
-  if (entry !== snapshot) wrong("it was acknowledged, and is not there");
-  if (work.kind === "transaction" && work.expect && base !== undefined && snapshot !== base + 1)
-    wrong(`it expected to be behind snapshot ${base}, and is ${snapshot}`);
-  // What was acknowledged before this one began comes before it.
-  const later = acknowledgedBefore(event, history, 0);
-  if (later > snapshot) wrong(`it comes before snapshot ${later}, which was there first`);
-}
-
-/** What was acknowledged without a receipt has come about. */
-function checkDone(event: Event, history: readonly Event[], { made, snapshots }: Model, wrong: Wrong): void {
-  const { work, tag, snapshot = 0, to } = event;
-  const after = snapshots[snapshot];
-  switch (work.kind) {
-    case "rollback": {
-      if (to === undefined || event.snapshot === undefined) return;
-      const [entry] = made.get(tag) ?? [];
-      if (entry !== undefined && entry !== snapshot) wrong(`it is entry ${entry}, and was told ${snapshot}`);
-      const [now, then] = [after, snapshots[to]].map((at) => at && contentOf(at, work.table));
-      if (now === undefined || now !== then) wrong(`at snapshot ${snapshot} is\n${now}\nand at ${to} was\n${then}`);
-      return;
-    }
-    case "drop": {
-      if (event.snapshot === undefined) return;
-      const before = [...(snapshots[snapshot - 1]?.tables.values() ?? [])].find(({ name }) => name === work.table);
-      if (!before || after?.tables.has(before.id)) wrong(`snapshot ${snapshot} does not drop it`);
-      return;
-    }
-    case "tag": {
-      const since = snapshots.slice(acknowledgedBefore(event, history, 0));
-      if (to !== undefined && !since.some(({ tags }) => tags.get(work.name) === to)) wrong(`${to} has no such tag`);
-      return;
-    }
-    case "advance": {
-      const { moved } = event;
-      if (moved && !snapshots.some(({ cursors }) => cursors.get(moved.name) === moved.to))
-        wrong(`its cursor was never at ${moved.to}`);
-    }
-  }
-}
-
-/** Of all tables, or those of a name. */
-function contentOf({ tables }: ModelSnapshot, name: string | undefined): string {
-  return digestOf([...tables.values()].filter((table) => name === undefined || table.name === name));
 }

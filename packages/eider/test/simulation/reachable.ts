@@ -71,8 +71,11 @@ const ONE: Readonly<Record<Mode, Steps>> = {
     rollback: { "catalog commit": ["none"], "catalog commit: answer": KILLED },
   },
   shared: {
+    world: { restored: ["between commits", "a process stops"] },
     append: {
       "group commit": ["none"],
+      "catalog applyCheckpoint": ["none"],
+      told: ["commit_unknown", "batch_conflict", "reader_too_old"],
       "catalog propose": KILLED,
       "put log": PUT_IF_ABSENT,
       "put log: answer": KILLED,

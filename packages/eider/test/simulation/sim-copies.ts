@@ -2,14 +2,22 @@
 
 import { createHash } from "node:crypto";
 import type { SqliteCatalog, SqliteValue } from "@eider/catalog";
+import { CatalogError } from "@eider/core";
 import { type CarriedTable, carriedTables } from "../../../catalog/src/sqlite-rows.js";
 import type { IndexCopies } from "../../src/shared/checkpoints.js";
 import type { SimDisk } from "./sim-disk.js";
 import type { SimProcess } from "./sim-process.js";
+import type { Version } from "./sim-store.js";
 
 type JsonValue = string | number | null | { readonly hex: string };
 
-export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProcess): IndexCopies {
+/** Tables, and the version that has written them. */
+interface Copy {
+  readonly version: Version;
+  readonly tables: readonly (Omit<CarriedTable, "rows"> & { readonly rows: readonly JsonValue[][] })[];
+}
+
+export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProcess, version: Version): IndexCopies {
   return {
     async write() {
       await process.stop("checkpoint copy");
@@ -17,7 +25,7 @@ export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProce
         ...table,
         rows: [...rows].map((row) => row.map(toJson)),
       }));
-      const body = Buffer.from(JSON.stringify(tables));
+      const body = Buffer.from(JSON.stringify({ version, tables } satisfies Copy));
       const last = disk.real.get<{ n: number | null }>("SELECT max(n) AS n FROM entries")?.n;
       return {
         snapshot: last ?? 0,
@@ -30,8 +38,10 @@ export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProce
     async load(body) {
       const chunks: Uint8Array[] = [];
       for await (const chunk of body) chunks.push(chunk);
-      const json = JSON.parse(Buffer.concat(chunks).toString()) as (CarriedTable & { rows: JsonValue[][] })[];
-      const tables = json.map((table) => ({ ...table, rows: table.rows.map((row) => row.map(fromJson)) }));
+      const copy = JSON.parse(Buffer.concat(chunks).toString()) as Copy;
+      // As an index whose tables are a newer version's is refused when it is opened.
+      if (copy.version === "newer" && version === "this") throw new CatalogError("catalog_too_new", "update Eider");
+      const tables = copy.tables.map((table) => ({ ...table, rows: table.rows.map((row) => row.map(fromJson)) }));
       const { columns, rows } = tables.find(({ name }) => name === "entries")!;
       const [n, id] = [columns.indexOf("n"), columns.indexOf("id")];
       await index.applyCheckpoint({

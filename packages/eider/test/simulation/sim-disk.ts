@@ -56,6 +56,11 @@ export class SimDisk {
     this.#ghost = undefined;
   }
 
+  /** How many have come to stay, the one that made the tables included. */
+  get transactions(): number {
+    return this.#committed.length;
+  }
+
   /** Transactions that a power cut now may take along, the last ones first. */
   get atRisk(): number {
     return this.#committed.length - 1 - this.#committed.lastIndexOf(true);

@@ -31,6 +31,8 @@ export class SimProcess implements Actor {
   readonly died: Promise<void>;
   alive = true;
   finished = false;
+  /** Moment of its start. */
+  readonly started: number;
   /** What it is at, for the report of what was hit. */
   operation = "open";
   /** What went wrong so far. */
@@ -42,6 +44,7 @@ export class SimProcess implements Actor {
     this.name = options.name;
     this.scheduler = options.scheduler;
     this.#options = options;
+    this.started = options.scheduler.moment;
     const next = generator(options.seed);
     this.random = (size) => Uint8Array.from({ length: size }, () => Math.floor(next() * 256));
     this.died = new Promise((resolve) => {

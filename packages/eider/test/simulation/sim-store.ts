@@ -3,7 +3,7 @@
  * lost, take effect after it was reported as failed, twice, or when its caller is dead; and its answer may be wrong.
  */
 
-import { decodeEntry, encodeStub, stubOf } from "@eider/catalog";
+import { decodeEntry, encodeStub, isStub, stubOf } from "@eider/catalog";
 import { AlreadyExistsError, NotFoundError, StoreError } from "@eider/core";
 import type {
   GetOptions,
@@ -15,6 +15,7 @@ import type {
   StoredObject,
 } from "@eider/storage";
 import { compareKeys, readBody, resolveRange } from "@eider/storage";
+import { LOG } from "../../src/shared/log.js";
 import type { SimProcess } from "./sim-process.js";
 
 interface SimObject {
@@ -24,11 +25,13 @@ interface SimObject {
 
 /** What the store holds, whoever asks. */
 export class SimBucket {
-  readonly objects = new Map<string, SimObject>();
+  objects = new Map<string, SimObject>();
   /** Every entry as it was committed: stubs come later. */
-  readonly entries = new Map<string, Uint8Array>();
+  entries = new Map<string, Uint8Array>();
   /** Keys that were ever put with another content than they had, but for what hosts say of themselves. */
   readonly overwritten: string[] = [];
+  /** The first entry that this version cannot read. */
+  firstNewer = Number.POSITIVE_INFINITY;
   /** Calls that go on failing: a store that fails does so for a while. */
   outage = 0;
   readonly #now: () => number;
@@ -42,7 +45,7 @@ export class SimBucket {
   put(key: string, bytes: Uint8Array, ifAbsent: boolean): ObjectInfo | undefined {
     const before = this.objects.get(key);
     if (before && ifAbsent) return undefined;
-    if (key.startsWith("_eider/log/")) this.#keepEntry(key, bytes);
+    if (isEntry(key)) this.#keepEntry(key, bytes);
     else if (!key.startsWith("_eider/hosts/") && before && Buffer.compare(before.bytes, bytes) !== 0) {
       this.overwritten.push(key);
     }
@@ -54,8 +57,22 @@ export class SimBucket {
   /** A number belongs to its first entry for ever, whatever was deleted since. */
   #keepEntry(key: string, bytes: Uint8Array): void {
     const entry = this.entries.get(key);
-    if (!entry) this.entries.set(key, bytes);
-    else if (Buffer.compare(bytes, encodeStub(stubOf(decodeEntry(entry)))) !== 0) this.overwritten.push(key);
+    if (!entry) {
+      const plain = understood(bytes);
+      this.entries.set(key, plain);
+      if (plain !== bytes) this.firstNewer = Math.min(this.firstNewer, Number(key.slice(LOG.length)));
+    } else if (Buffer.compare(bytes, encodeStub(stubOf(decodeEntry(entry)))) !== 0) this.overwritten.push(key);
+  }
+
+  /** What it holds now; to be called later, when it holds that again. */
+  backup(): () => void {
+    const [objects, entries] = [new Map(this.objects), new Map(this.entries)];
+    const { firstNewer } = this;
+    return () => {
+      this.firstNewer = firstNewer;
+      this.objects = new Map(objects);
+      this.entries = new Map(entries);
+    };
   }
 
   /** As a disk that lies: the object is as long as it was. */
@@ -93,15 +110,18 @@ export class SimStore implements ObjectStore {
   };
   readonly #bucket: SimBucket;
   readonly #process: SimProcess;
+  readonly #version: Version;
 
-  constructor(bucket: SimBucket, process: SimProcess) {
+  constructor(bucket: SimBucket, process: SimProcess, version: Version) {
     this.#bucket = bucket;
     this.#process = process;
+    this.#version = version;
   }
 
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<ObjectInfo> {
     options.signal?.throwIfAborted();
-    const bytes = await readBody(body, {});
+    const given = await readBody(body, {});
+    const bytes = this.#version === "newer" && isEntry(key) ? ofNewer(given) : given;
     const ifAbsent = options.ifAbsent ?? false;
     const step = `put ${kindOf(key)}`;
     // Only conditional puts can be refused for being there already.
@@ -126,9 +146,10 @@ export class SimStore implements ObjectStore {
   async get(key: string, options: GetOptions = {}): Promise<StoredObject> {
     const object = await this.#read(`get ${kindOf(key)}`, key, () => this.#bucket.objects.get(key));
     if (!object) throw new NotFoundError("object_not_found", `there is no object ${key}`, { subject: key });
-    const { start, end } = resolveRange(options.range, object.bytes.length);
+    const bytes = this.#version === "newer" && isEntry(key) ? understood(object.bytes) : object.bytes;
+    const { start, end } = resolveRange(options.range, bytes.length);
     const body = (async function* () {
-      yield end - start === object.bytes.length ? object.bytes : object.bytes.slice(start, end);
+      yield end - start === bytes.length ? bytes : bytes.slice(start, end);
     })();
     return { ...object.info, body };
   }
@@ -191,9 +212,38 @@ export class SimStore implements ObjectStore {
   }
 }
 
+/** What a process runs: this version, or one after it, whose entries this one is too old to read. */
+export type Version = "this" | "newer";
+
+/** Of as many bytes: the length of a header stays. */
+const OLD_MARK = '"minReader":1';
+const NEW_MARK = '"minReader":2';
+
+function isEntry(key: string): boolean {
+  return key.startsWith(LOG);
+}
+
+/** An entry as a newer version writes it. Stubs are the same in both. */
+function ofNewer(entry: Uint8Array): Uint8Array {
+  return marked(entry, OLD_MARK, NEW_MARK);
+}
+
+/** And as a newer version reads it. */
+function understood(entry: Uint8Array): Uint8Array {
+  return marked(entry, NEW_MARK, OLD_MARK);
+}
+
+function marked(entry: Uint8Array, from: string, to: string): Uint8Array {
+  const bytes = Buffer.from(entry);
+  const at = isStub(bytes) ? -1 : bytes.indexOf(from);
+  if (at < 0) return entry;
+  bytes.write(to, at);
+  return bytes;
+}
+
 /** What an object is for, for the report of what was hit. */
 function kindOf(key: string): string {
-  if (key.startsWith("_eider/log/")) return "log";
+  if (isEntry(key)) return "log";
   if (key.startsWith("_eider/checkpoint/")) return "checkpoint";
   if (key.startsWith("_eider/")) return "lake file";
   return key === "" ? "all" : "data";

@@ -18,6 +18,7 @@ import { Coverage } from "./coverage.js";
 import { judge } from "./oracle.js";
 import type { Scenario } from "./scenarios.js";
 import type { Odds } from "./sim-process.js";
+import type { Version } from "./sim-store.js";
 import { randomWorkload, type Workload } from "./workload.js";
 import { type Mode, World } from "./world.js";
 
@@ -104,6 +105,7 @@ export class Simulation implements Disposable {
     // How wild a schedule is comes from the seed and not from its decisions: it stays when those are made smaller.
     const next = generator(seed ^ 0x5eed);
     const of = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)]!;
+    const restores = this.#mode === "shared" && of([true, ...Array<boolean>(11).fill(false)]);
     const settings = {
       switchOneIn: of([1, 2, 2, 4, 8]),
       faultOneIn: of([8, 15, 30, 60, 0]),
@@ -113,9 +115,12 @@ export class Simulation implements Disposable {
         [0, 3_600_000],
         [60_000, -60_000],
       ]),
-      made: of([true, true, true, false]),
-      stalenessMs: of([0, 0, 300]),
+      made: restores || of([true, true, true, false]),
       patienceMs: of([PATIENCE_MS, PATIENCE_MS, 0]),
+      // Queries that look first every time, so that all of them have to see it.
+      restores,
+      stalenessMs: restores ? 0 : of([0, 0, 300]),
+      versions: this.#mode === "shared" ? of<readonly Version[]>([...Array(7).fill([]), ["this", "newer"]]) : [],
       trace,
     };
     return this.#schedule(choices, randomWorkload(choices, PROCESSES[this.#mode]), settings);
@@ -134,6 +139,8 @@ export class Simulation implements Disposable {
       made: true,
       stalenessMs: 0,
       patienceMs,
+      versions: [],
+      restores: false,
       trace,
     };
     return this.#schedule(choices, workload, { ...settings, ...(faultsAt && { faultsAt }) });
@@ -187,6 +194,8 @@ interface Settings extends Odds {
   readonly skewMs: readonly number[];
   readonly made: boolean;
   readonly patienceMs: number;
+  readonly versions: readonly Version[];
+  readonly restores: boolean;
   readonly stalenessMs: number;
   readonly trace: boolean;
 }

@@ -1,7 +1,7 @@
 /** A lake under simulation: its store, its hosts and their disks, the processes, and what they do. */
 
 import { type Catalog, SqliteCatalog } from "@eider/catalog";
-import { CatalogError, StoreError } from "@eider/core";
+import { CatalogError, EiderError, StoreError } from "@eider/core";
 import { uuidv7 } from "../../src/ids.js";
 import { Lake } from "../../src/lake.js";
 import type { CheckpointLimits } from "../../src/shared/checkpoints.js";
@@ -14,7 +14,7 @@ import { Scheduler } from "./scheduler.js";
 import { simCopies } from "./sim-copies.js";
 import { SimDisk } from "./sim-disk.js";
 import { type Odds, SimProcess } from "./sim-process.js";
-import { SimBucket, SimStore } from "./sim-store.js";
+import { SimBucket, SimStore, type Version } from "./sim-store.js";
 import { type Opened, perform } from "./tasks.js";
 import type { Work, Workload } from "./workload.js";
 
@@ -46,11 +46,16 @@ export interface WorldOptions {
   readonly made: boolean;
   /** Milliseconds that a commit whose fate is unknown is pursued: short, so that its end is seen too. */
   readonly patienceMs: number;
+  /** What each host runs; one after the other, the last for all that follow. */
+  readonly versions: readonly Version[];
+  /** Whether the store is set back to a backup, once, while they run. */
+  readonly restores: boolean;
 }
 
 interface Host {
   readonly disk: SimDisk;
   readonly skewMs: number;
+  readonly version: Version;
   readonly processes: SimProcess[];
 }
 
@@ -67,6 +72,8 @@ export class World {
   readonly hosts: readonly Host[];
   readonly history: Event[] = [];
   readonly #options: WorldOptions;
+  /** When the store was set back to a backup, and to how many entries. */
+  restored: { readonly moment: number; readonly entries: number } | undefined;
   /** Of a host that has never seen the lake. */
   readonly #spare: Host;
   #processes = 0;
@@ -79,6 +86,7 @@ export class World {
     const host = (path: string, i: number): Host => ({
       disk: new SimDisk(path),
       skewMs: options.skewMs[i] ?? 0,
+      version: options.versions[i] ?? "this",
       processes: [],
     });
     this.hosts = paths.slice(0, options.mode === "local" ? 1 : 2).map(host);
@@ -93,18 +101,49 @@ export class World {
     return this.#options.stalenessMs;
   }
 
+  /** Whether some hosts are too old to read what others write. */
+  get mixed(): boolean {
+    return this.#options.versions.includes("newer");
+  }
+
   get mode(): Mode {
     return this.#options.mode;
+  }
+
+  /** For the report of what was hit. */
+  note(what: string, how: string): void {
+    this.#options.coverage.hit("world", what, how);
   }
 
   /** Runs the workload to its end; then nothing is under way any more. */
   async run(): Promise<void> {
     const actors = this.#options.workload.map((work, i) => this.#actor(i, work));
+    if (this.#options.restores) actors.push(this.#restore());
     await this.scheduler.run(Promise.all(actors));
     this.scheduler.settleLate();
   }
 
-  /** Looks at the lake as a new process of each host does, in peace; on a shared lake also as a new host. */
+  /** Somebody takes a backup of the store, and later goes back to it; nobody tells the processes. */
+  async #restore(): Promise<void> {
+    const actor = { name: "operator", alive: true, finished: false };
+    this.scheduler.add(actor);
+    const pause = async (): Promise<void> => {
+      for (let n = this.#options.choices.pick("work", 40); n >= 0; n--) await this.scheduler.stop(actor, "waits");
+    };
+    await pause();
+    const restore = this.bucket.backup();
+    this.scheduler.note("  the store is backed up");
+    await pause();
+    restore();
+    this.restored = { moment: this.scheduler.moment, entries: this.bucket.entries.size };
+    this.scheduler.note("  the store is restored");
+    actor.finished = true;
+  }
+
+  /**
+   * Looks at the lake as a new process of each host does, in peace; on a shared lake also as a new host. Where versions are
+   * mixed, all hosts have been updated by then.
+   */
   async inspect(look: (opened: Opened) => Promise<void>): Promise<void> {
     const hosts = this.mode === "local" ? this.hosts : [...this.hosts, this.#spare];
     for (const host of hosts) await this.#inspectAt(host, look);
@@ -121,7 +160,7 @@ export class World {
     const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 });
     process.operation = "inspect";
     const work = async (): Promise<void> => {
-      const opened = await this.#open(process, host);
+      const opened = await this.#open(process, this.mixed ? { ...host, version: "newer" } : host);
       await look(opened);
       await opened.lake.close();
       process.finished = true;
@@ -168,6 +207,8 @@ export class World {
       const event: Event = {
         tag,
         process: process.name,
+        version: place.host.version,
+        opened: process.started,
         work,
         started: this.scheduler.moment,
         startedMs: this.scheduler.now,
@@ -187,6 +228,7 @@ export class World {
       if (!process.alive) event.outcome = "unknown";
       event.ended = this.scheduler.moment;
       event.endedMs = this.scheduler.now;
+      if (event.error) this.#options.coverage.hit(work.kind, "told", codeOf(event.error));
       this.scheduler.note(`  ${tag} ${work.kind}: ${event.outcome}${event.error ? ` ${String(event.error)}` : ""}`);
       // A lake that could not be opened is opened again.
       const failed = await Promise.race([running.opened.then(() => false).catch(() => true), Promise.resolve(false)]);
@@ -210,7 +252,9 @@ export class World {
     this.scheduler.note("  with all of its host");
     for (const process of processes) if (process.alive && !process.finished) process.kill();
     // An index may even be gone, or come back from a backup; a local lake's catalog is what the disk had promised to keep.
-    if (this.mode === "shared" && choices.rarely("fault", 4, 1) === 1) disk.wipe();
+    const loss = this.mode === "shared" ? choices.rarely("fault", 3, 2) : 0;
+    if (loss === 1) disk.wipe();
+    else if (loss === 2) disk.recover(choices.pick("fault", disk.transactions + 1), false);
     else disk.recover(choices.pick("fault", disk.atRisk + 1), choices.rarely("fault", 3, 1) === 1);
   }
 
@@ -228,7 +272,7 @@ export class World {
     return process;
   }
 
-  async #open(process: SimProcess, { disk, skewMs }: Host): Promise<Opened> {
+  async #open(process: SimProcess, { disk, skewMs, version }: Host): Promise<Opened> {
     const clock = (): number => EPOCH + skewMs + this.scheduler.now;
     const { random } = process;
     const timer = {
@@ -236,20 +280,21 @@ export class World {
       sleep: (milliseconds: number) => process.stop("sleep", milliseconds),
       turn: () => process.stop("turn"),
     };
-    const store = new SimStore(this.bucket, process);
+    const store = new SimStore(this.bucket, process, version);
     const file = { path: disk.path, driver: disk.opener(process), clock, random, timer };
     let catalog: Catalog;
     if (this.mode === "local") catalog = stopping(await SqliteCatalog.open(file), process);
     else {
       const { lake: lakeId } = await findSharedLake(store, "create", () => uuidv7(clock(), random));
       const index = stopping(await SqliteCatalog.open({ ...file, kind: "shared", lakeId }), process);
-      const copies = simCopies(disk, index, process);
+      const copies = simCopies(disk, index, process, version);
       const parts = { store, index, copies, timer, clock, random, readOnly: false };
       catalog = await SharedCatalog.open({
         ...parts,
         limits: LIMITS,
         patienceMs: this.#options.patienceMs,
         stalenessMs: this.stalenessMs,
+        ...(this.#options.restores && { sameLogMs: 0 }),
       });
     }
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
@@ -278,6 +323,10 @@ function stopping(catalog: SqliteCatalog, process: SimProcess): SqliteCatalog {
       };
     },
   });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof EiderError ? error.code : "an error";
 }
 
 function isRetryable(error: unknown): boolean {
