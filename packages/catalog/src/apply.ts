@@ -34,6 +34,7 @@ export type Change =
       readonly batch: string;
       readonly hash: string;
       readonly rows: number;
+      readonly rejected: number;
       readonly time: number;
       /** The batch takes the place of its source's last one. */
       readonly range?: SourceRange;
@@ -58,6 +59,10 @@ export type Change =
       readonly ordinal: number;
       readonly reject: Reject;
     }
+  /** The batch is another try of these rejects. */
+  | { readonly change: "replay"; readonly table: string; readonly batch: string; readonly rejects: readonly string[] }
+  /** Their texts go; those of rejects that the table does not have, or that are gone already, are passed over. */
+  | { readonly change: "purge"; readonly table: string; readonly rejects: readonly string[] }
   /** The table's files are again those of snapshot `to`. */
   | { readonly change: "rollback"; readonly table: string; readonly to: number }
   /** Without a position the cursor ends. */
@@ -84,13 +89,24 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         break;
       }
       case "append": {
-        const { table, batch, hash, rows, schemaVersion, files, hot, range } = operation;
-        changes.push({ change: "batch", table, batch, hash, rows, time: entry.time, ...(range && { range }) });
+        const { table, batch, hash, rows, schemaVersion, files, hot, range, replays } = operation;
+        const rejected = operation.rejects.length;
+        changes.push({
+          change: "batch",
+          table,
+          batch,
+          hash,
+          rows,
+          rejected,
+          time: entry.time,
+          ...(range && { range }),
+        });
         for (const file of files) changes.push({ change: "file", table, batch, file });
         if (hot) changes.push({ change: "hot", table, batch, rows, schemaVersion, hot });
         for (const reject of operation.rejects) {
           changes.push({ change: "reject", table, batch, ordinal: rejects++, reject });
         }
+        if (replays) changes.push({ change: "replay", table, batch, rejects: replays });
         const before = totals.get(table) ?? state.totals(table);
         totals.set(table, {
           ...before,
@@ -136,6 +152,9 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         totals.set(table, { ...past.totals, hotSince: entry.n });
         break;
       }
+      case "purge":
+        changes.push({ change: "purge", table: operation.table, rejects: operation.rejects });
+        break;
       case "cursor":
         changes.push({ change: "cursor", name: operation.name, position: operation.to });
         break;

@@ -87,6 +87,8 @@ export interface Receipt {
   readonly batchId: string;
   readonly snapshot: number;
   readonly rows: number;
+  /** Rows that were kept aside. */
+  readonly rejected: number;
   /**
    * `bytes:<hex>` or `rows:<hex>`: SHA-256 of the input, never of the table's schema. `parts:<hex>`: of the hashes of the
    * batches that a source was appended in.
@@ -97,10 +99,30 @@ export interface Receipt {
 }
 
 export interface ListedReject extends Reject {
+  /** `<snapshot>-<place in its entry>`: unique in the lake. */
   readonly id: string;
   readonly table: string;
   readonly batchId: string;
   readonly snapshot: number;
+  /** The batch that took it in another try, and the snapshot of that. */
+  readonly replayedBy?: string;
+  readonly replayedIn?: number;
+  /** The snapshot from which on its text is gone; `raw` is empty. */
+  readonly purgedIn?: number;
+}
+
+/** Which rejects of a table; those that satisfy all that is given. */
+export interface RejectsOptions {
+  readonly batchId?: string;
+  readonly ids?: readonly string[];
+  /** Only those that are neither replayed nor purged. */
+  readonly open?: boolean;
+  /** Only those of snapshots before this one. */
+  readonly before?: number;
+  /** Continues behind a reject: its id. */
+  readonly after?: string;
+  /** Default 1000. */
+  readonly limit?: number;
 }
 
 /** An entry without its files. */
@@ -209,6 +231,8 @@ export type Operation =
       /** All rows of the batch, in place of files. */
       readonly hot?: HotRows;
       readonly rejects: readonly Reject[];
+      /** Ids of the table's rejects that this batch is another try of, one for each of its rows, rejected ones included. */
+      readonly replays?: readonly string[];
     }
   | {
       /** The same rows at other places: hot batches are folded into data files, small files become larger ones. */
@@ -230,6 +254,8 @@ export type Operation =
   | { readonly op: "cursor"; readonly name: string; readonly from: string; readonly to?: string }
   /** Names a snapshot, or renames it from another one; without a snapshot the name is given up. */
   | { readonly op: "tag"; readonly name: string; readonly snapshot?: number }
+  /** Takes the texts of rejects away, for good: their ids. What is gone already stays so. */
+  | { readonly op: "purge"; readonly table: string; readonly rejects: readonly string[] }
   /** Raises the floor: staged files with an older base may no longer be committed, and may be deleted. */
   | { readonly op: "floor"; readonly floor: number };
 
@@ -366,7 +392,13 @@ export interface Catalog extends AsyncDisposable {
    * be longer than `limit`.
    */
   batches(tableId: string, options?: { at?: number; before?: number; limit?: number }): Promise<Receipt[]>;
-  rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]>;
+  /** In the order in which they were committed. */
+  rejects(tableId: string, options?: RejectsOptions): Promise<ListedReject[]>;
+  /**
+   * After a purge: takes the texts of these rejects out of wherever else they are: entries in the store, and what files have in
+   * places that are free by now. May be called again, and has to be where it was stopped. May block for seconds.
+   */
+  scrub(rejects: readonly string[], signal?: AbortSignal): Promise<void>;
   /** Announces that files will be staged, before the first of them is put. */
   begin(): Promise<Intent>;
   /** Ends an intent whose files were deleted or never put. */
@@ -392,7 +424,7 @@ export interface Catalog extends AsyncDisposable {
   /**
    * Commits a draft as the next entry: all of it or nothing.
    * @throws BatchConflictError `batch_conflict` a batch id is known with other content; `transaction_conflict` only some
-   * of its batches are known, or not all from one snapshot
+   * of its batches are known, or not all from one snapshot; `reject_replayed` a reject was replayed by another batch
    * @throws InvalidInputError the draft contradicts itself or the catalog in a way that planning again cannot help
    * @throws CatalogError `catalog_busy` (retryable) after waiting; `commit_unknown` if the outcome cannot be told
    */

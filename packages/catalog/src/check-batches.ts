@@ -36,7 +36,7 @@ export function checkBatches(state: CatalogState, operations: readonly Operation
   return {
     status: "conflict",
     code: "transaction_conflict",
-    batch: one.append.batch,
+    subject: one.append.batch,
     message:
       `the batch ${quote(one.append.batch)} was committed in ${one.snapshot === undefined ? "an earlier snapshot" : `snapshot ${one.snapshot}`}, ` +
       `${other ? `${quote(other.append.batch)} in snapshot ${other.snapshot}` : "other batches of this transaction were not"}: ` +
@@ -51,7 +51,7 @@ function findBatch(state: CatalogState, append: Append): Known | Verdict | undef
   return {
     status: "conflict",
     code: "batch_conflict",
-    batch: append.batch,
+    subject: append.batch,
     message:
       `the batch ${quote(append.batch)} of table ${tableName(state, append)} was committed in snapshot ${record.snapshot} with other content ` +
       `(${shortHash(record.hash)}, now ${shortHash(append.hash)}): choose another batch id`,
@@ -85,7 +85,7 @@ class Sources {
       return {
         status: "conflict",
         code: "sequence_overlap",
-        batch,
+        subject: batch,
         message:
           `source ${quote(range.source)} of table ${tableName(this.#state, append)} was taken up to ${last}, in the middle of ` +
           `the batch ${quote(batch)}: begin at ${last + 1n}`,

@@ -13,9 +13,16 @@ import { quote } from "./names.js";
 export interface BatchRecord {
   readonly hash: string;
   readonly rows: number;
+  readonly rejected: number;
   readonly snapshot: number;
   /** Milliseconds since the epoch. */
   readonly time: number;
+}
+
+export interface RejectState {
+  /** The batch that is another try of it. */
+  readonly replayedBy: string | undefined;
+  readonly purged: boolean;
 }
 
 export interface TableState {
@@ -67,6 +74,8 @@ export interface CatalogState {
   batch(table: string, batch: string): BatchRecord | undefined;
   /** Whether the key was ever committed. */
   keyUsed(key: string): boolean;
+  /** By its id; undefined if the table has no such reject. */
+  reject(table: string, id: string): RejectState | undefined;
   /** How far a source of the table has been taken. */
   mark(table: string, source: string): MarkState | undefined;
   /** Of the cursor that was moved, and has not ended. */
@@ -96,14 +105,14 @@ export interface PastTable {
 /**
  * - `apply`: valid as the next entry.
  * - `duplicate`: all its batches were committed, in one snapshot; there is nothing to do.
- * - `conflict`: a batch id is taken. For ever, so trying again cannot help.
+ * - `conflict`: a batch id is taken, or a reject replayed by another batch. For ever, so trying again cannot help.
  * - `stale`: valid once, or elsewhere; plan again on this state.
  * - `invalid`: no planning makes it right: the writer is at fault.
  */
 export type Verdict =
   | { readonly status: "apply" }
   | { readonly status: "duplicate" }
-  | { readonly status: "conflict"; readonly code: string; readonly batch: string; readonly message: string }
+  | { readonly status: "conflict"; readonly code: string; readonly subject: string; readonly message: string }
   | { readonly status: "stale"; readonly reason: StaleReason; readonly message: string }
   | { readonly status: "invalid"; readonly code: string; readonly subject: string; readonly message: string };
 
@@ -149,6 +158,8 @@ class Planning {
   readonly #keys = new Set<string>();
   /** What the draft has removed so far. */
   readonly #removed = new Set<string>();
+  /** Rejects that the draft has replayed so far. */
+  readonly #replayed = new Set<string>();
   /** Tables whose live files are not those of the state any more. */
   readonly #rolledBack = new Set<string>();
   #floor: number;
@@ -191,6 +202,8 @@ class Planning {
         return undefined; // looked at before all others
       case "tag":
         return this.#tag(operation);
+      case "purge":
+        return this.#live(operation.table) ? undefined : this.#missing(operation.table);
       case "floor":
         return this.#raise(operation.floor);
     }
@@ -302,6 +315,8 @@ class Planning {
         `the table ${quote(table.name)} is at schema version ${table.schemaVersion}, the batch has version ${append.schemaVersion}`,
       );
     }
+    const replay = append.replays && this.#replay(append, append.replays);
+    if (replay) return replay;
     if (append.hot) return this.#hot(append, append.hot);
     const added = this.#files(append.table, table, append.files);
     if (typeof added !== "number") return added;
@@ -313,6 +328,33 @@ class Planning {
       );
     }
     return undefined;
+  }
+
+  /** Each reject is taken once, and each of them is a row of the batch. */
+  #replay({ table, batch, rows, rejects }: Append, replays: readonly string[]): Verdict | undefined {
+    for (const id of replays) {
+      const reject = this.#state.reject(table, id);
+      if (!reject) return invalid("reject_not_found", id, `the table has no reject ${quote(id)}`);
+      const other = reject.replayedBy ?? (this.#replayed.has(id) ? "another batch of this transaction" : undefined);
+      if (other !== undefined) {
+        return {
+          status: "conflict",
+          code: "reject_replayed",
+          subject: id,
+          message: `the reject ${quote(id)} was replayed before, by ${quote(other)}: leave it out`,
+        };
+      }
+      if (reject.purged) {
+        return invalid("reject_purged", id, `the text of reject ${quote(id)} was purged: it cannot be replayed`);
+      }
+      this.#replayed.add(id);
+    }
+    if (rows + rejects.length === replays.length) return undefined;
+    return invalid(
+      "replay_rows",
+      batch,
+      `${replays.length} rejects were read as ${rows + rejects.length} rows: the text of each has to be one row`,
+    );
   }
 
   #hot({ table, batch, schemaVersion }: Append, { bounds }: HotRows): Verdict | undefined {

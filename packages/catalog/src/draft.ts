@@ -13,6 +13,7 @@ import {
   rangeBatchId,
 } from "./names.js";
 import { parsePosition } from "./position.js";
+import { rejectPlace } from "./reject-id.js";
 
 /**
  * Checks names, numbers and form, before a transaction begins.
@@ -59,6 +60,7 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
       checkCount(operation.rows, "rows");
       checkCount(operation.schemaVersion, "schema version");
       for (const reject of operation.rejects) checkCount(reject.line, "line of a reject");
+      if (operation.replays) checkRejectIds(operation.replays);
       operation.files.forEach(checkFile);
       if (operation.hot) {
         if (operation.files.length > 0) bad("a batch has its rows in files or is hot, not both");
@@ -75,6 +77,9 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
       return;
     }
     case "drop":
+      return;
+    case "purge":
+      checkRejectIds(operation.rejects);
       return;
     case "rollback":
       checkCount(operation.to, "snapshot to roll back to");
@@ -98,6 +103,12 @@ function checkRange(batch: string, range: SourceRange): void {
   if (!isSequence(range.first) || !isSequence(range.last)) bad("a sequence number is not one from 0 to 2^63 − 1");
   if (BigInt(range.first) > BigInt(range.last)) bad(`the range of ${quote(batch)} ends before it begins`);
   if (batch !== rangeBatchId(range)) bad(`the batch ${quote(batch)} is called otherwise than its range`);
+}
+
+function checkRejectIds(ids: readonly string[]): void {
+  if (ids.length === 0) bad("a list of rejects is empty");
+  if (new Set(ids).size < ids.length) bad("a reject is named twice");
+  for (const id of ids) if (!rejectPlace(id)) bad(`${quote(id)} is not the id of a reject`);
 }
 
 function checkFile(file: DataFile): void {

@@ -24,6 +24,7 @@ import type { DataFile, FieldBounds, HotRows, Meta, Operation, SourceRange } fro
 import { JsonReader } from "./json-reader.js";
 import { isSequence } from "./names.js";
 import { readPosition } from "./position.js";
+import { rejectPlace } from "./reject-id.js";
 
 /** Format that is written. */
 const FORMAT = 1;
@@ -176,7 +177,8 @@ function readMembers(json: JsonReader, operations: readonly Operation[]): Member
   }));
   const total = members.reduce((sum, member) => sum + member.operations, 0);
   if (members.length < 2 || total !== operations.length) json.fail("does not share out the operations");
-  if (operations.some(({ op }) => op !== "append")) json.fail("has others than appends");
+  if (operations.some((operation) => operation.op !== "append" || operation.replays))
+    json.fail("has others than appends");
   return members;
 }
 
@@ -311,6 +313,7 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
     }
     case "append": {
       const hot = json.optional("hot");
+      const replays = json.optional("replays");
       return {
         op,
         table: table(),
@@ -322,6 +325,7 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
         files: json.get("files").list().map(readFile),
         ...(hot && { hot: readHot(hot, blobs.shift()) }),
         rejects: json.get("rejects").list().map(readReject),
+        ...(replays && { replays: replays.list().map(readRejectId) }),
       };
     }
     case "rearrange":
@@ -340,6 +344,8 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
       };
     case "drop":
       return { op, table: table() };
+    case "purge":
+      return { op, table: table(), rejects: json.get("rejects").list().map(readRejectId) };
     case "rollback":
       return { op, table: table(), to: json.get("to").count(1) };
     case "cursor": {
@@ -423,6 +429,11 @@ function readReject(json: JsonReader): Reject {
     reason: json.get("reason").text(),
     raw: json.get("raw").text(),
   };
+}
+
+function readRejectId(json: JsonReader): string {
+  const id = json.text();
+  return rejectPlace(id) ? id : json.fail("is not the id of a reject");
 }
 
 /** Reads a schema from its JSON form, which is the plain `Schema` object. */

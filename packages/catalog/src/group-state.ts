@@ -12,6 +12,7 @@ import type {
   Extent,
   MarkState,
   PastTable,
+  RejectState,
   TableState,
   Totals,
 } from "./check.js";
@@ -32,13 +33,13 @@ export class GroupState implements CatalogState {
     const snapshot = this.head().n + 1;
     for (const operation of operations) {
       if (operation.op !== "append") throw new Error(`${operation.op} shares no entry`);
-      const { table, batch, hash, rows, files, range } = operation;
+      const { table, batch, hash, rows, rejects, files, range } = operation;
       if (range) {
         const before = this.mark(table, range.source);
         if (before) this.#batches.set(keyOf(table, before.batch), undefined);
         this.#marks.set(keyOf(table, range.source), { last: range.last, batch });
       }
-      this.#batches.set(keyOf(table, batch), { hash, rows, snapshot, time });
+      this.#batches.set(keyOf(table, batch), { hash, rows, rejected: rejects.length, snapshot, time });
       for (const { key } of files) this.#keys.add(key);
     }
   }
@@ -56,7 +57,7 @@ export class GroupState implements CatalogState {
     return this.#keys.has(key) || this.#state.keyUsed(key);
   }
 
-  // The rest is as before: appends change no table, and the entry that they will be in is not there yet.
+  // The rest is as before: appends that share an entry replay nothing and change no table, and the entry that they will be in is not there yet.
 
   head(): EntryHead {
     return this.#state.head();
@@ -76,6 +77,10 @@ export class GroupState implements CatalogState {
 
   schema(table: string, version: number): Schema | undefined {
     return this.#state.schema(table, version);
+  }
+
+  reject(table: string, id: string): RejectState | undefined {
+    return this.#state.reject(table, id);
   }
 
   cursor(name: string): string | undefined {

@@ -23,6 +23,8 @@ export {
   type TableName,
 } from "./names.js";
 export { parsePosition, START } from "./position.js";
+export { compareRejectIds, ordinalsBySnapshot, rejectPlace } from "./reject-id.js";
+export { scrubEntry } from "./scrub.js";
 export { type Proposal, SqliteCatalog, type SqliteCatalogOptions } from "./sqlite-catalog.js";
 export { sharesEntry } from "./sqlite-commit.js";
 export {

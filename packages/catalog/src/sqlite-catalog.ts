@@ -17,6 +17,7 @@ import type {
   ListedIntent,
   ListedReject,
   Receipt,
+  RejectsOptions,
   SnapshotInfo,
   SourceMark,
   TableChange,
@@ -32,7 +33,8 @@ import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
-import { findMark, findReceipt, listReceipts, listRejects } from "./sqlite-receipts.js";
+import { findMark, findReceipt, listReceipts } from "./sqlite-receipts.js";
+import { listRejects } from "./sqlite-rejects.js";
 import { type CheckpointContent, replaceTables } from "./sqlite-rows.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
@@ -208,10 +210,12 @@ export class SqliteCatalog implements Catalog {
     );
   }
 
-  async rejects(tableId: string, options: { batchId?: string; limit?: number } = {}): Promise<ListedReject[]> {
-    return this.#connection.read((driver) =>
-      listRejects(driver, tableId, options.batchId, options.limit ?? DEFAULT_LIMIT),
-    );
+  async rejects(tableId: string, options: RejectsOptions = {}): Promise<ListedReject[]> {
+    return this.#connection.read((driver) => listRejects(driver, tableId, options));
+  }
+
+  async scrub(): Promise<void> {
+    await this.#connection.rewrite();
   }
 
   async sourceMark(tableId: string, source: string): Promise<SourceMark | undefined> {

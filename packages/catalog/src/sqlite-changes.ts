@@ -64,6 +64,7 @@ function changesOf({ n, time, summary }: EntryRow, tableId: string, table: strin
       batchId: operation.get("batchId").text(),
       snapshot: n,
       rows: operation.get("rows").count(),
+      rejected: operation.optional("rejected")?.count() ?? 0,
       contentHash: operation.get("hash").text(),
       committedAt: new Date(time).toISOString(),
     };

@@ -34,7 +34,7 @@ export function refusal(state: CatalogState, draft: Draft): Refusal | undefined 
     case "duplicate":
       return { answer: { status: "duplicate", receipts: receiptsOf(state, draft) } };
     case "conflict":
-      return { failure: new BatchConflictError(verdict.code, verdict.message, { subject: verdict.batch }) };
+      return { failure: new BatchConflictError(verdict.code, verdict.message, { subject: verdict.subject }) };
     case "invalid":
       return { failure: new InvalidInputError(verdict.code, verdict.message, { subject: verdict.subject }) };
     case "stale":
@@ -63,9 +63,9 @@ export function nextEntry(state: CatalogState, drafts: readonly Draft[], { now, 
   };
 }
 
-/** Whether a draft may be in an entry with others: if all that it does is to append. */
+/** Whether a draft may be in an entry with others: if all that it does is to append what is new. */
 export function sharesEntry({ operations, expectSnapshot }: Draft): boolean {
-  return expectSnapshot === undefined && operations.every(({ op }) => op === "append");
+  return expectSnapshot === undefined && operations.every((one) => one.op === "append" && !one.replays);
 }
 
 /** An entry that some of the drafts may become, and what becomes of each of them if it is committed. */
@@ -153,9 +153,9 @@ export function receiptsTo(
       operation.op === "schema" && operation.create ? [[operation.table, operation.create.name] as const] : [],
     ),
   );
-  return appendsOf({ operations }).map(({ table, batch, rows, hash }) => {
+  return appendsOf({ operations }).map(({ table, batch, rows, rejects, hash }) => {
     const name = created.get(table) ?? state.table(table)?.name ?? corrupt(`there is no table ${table}`);
-    return toReceipt(name, batch, { hash, rows, snapshot: n, time });
+    return toReceipt(name, batch, { hash, rows, rejected: rejects.length, snapshot: n, time });
   });
 }
 

@@ -103,6 +103,16 @@ export class SqliteConnection {
     await this.#patiently(() => void this.#use().run("VACUUM INTO ?", path), this.#deadline());
   }
 
+  /**
+   * Writes the file anew, without what was deleted: pages keep what they had before a row was changed, or moved to another
+   * page. SQLite's log has it too, and is emptied; where a reader of another process is in the way, by whoever closes the file
+   * last. Blocks for as long as that takes.
+   */
+  async rewrite(): Promise<void> {
+    await this.#queue;
+    await this.#patiently(() => this.#use().exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"), this.#deadline());
+  }
+
   async close(): Promise<void> {
     await this.#queue;
     this.#closed = true;

@@ -1,13 +1,13 @@
-/** What was committed of each batch: its receipt, and the rows that were set aside. */
+/** What was committed of each batch: its receipt. */
 
-import type { ListedReject, Receipt, SourceMark } from "./catalog.js";
+import type { Receipt, SourceMark } from "./catalog.js";
 import type { BatchRecord } from "./check.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { tableNumber } from "./sqlite-tables.js";
 
 export function findReceipt(driver: SqliteDriver, tableId: string, batchId: string): Receipt | undefined {
   const row = driver.get<BatchRecord & { table: string }>(
-    `SELECT t.name AS "table", r.hash, r.rows, r.snapshot, r.time FROM tables t JOIN receipts r ON r.table_no = t.no
+    `SELECT t.name AS "table", r.hash, r.rows, r.rejected, r.snapshot, r.time FROM tables t JOIN receipts r ON r.table_no = t.no
      WHERE t.id = ? AND r.batch = ?`,
     tableId,
     batchId,
@@ -39,7 +39,7 @@ export function listReceipts(driver: SqliteDriver, tableId: string, last: number
   if (first === null || first === undefined) return [];
   return driver
     .all<BatchRecord & { batch: string }>(
-      `SELECT batch, hash, rows, snapshot, time FROM receipts
+      `SELECT batch, hash, rows, rejected, snapshot, time FROM receipts
        WHERE table_no = ? AND snapshot BETWEEN ? AND ? ORDER BY snapshot DESC, batch`,
       table.no,
       first,
@@ -54,38 +54,8 @@ export function toReceipt(table: string, batchId: string, record: BatchRecord): 
     batchId,
     snapshot: record.snapshot,
     rows: record.rows,
+    rejected: record.rejected,
     contentHash: record.hash,
     committedAt: new Date(record.time).toISOString(),
   };
-}
-
-export function listRejects(
-  driver: SqliteDriver,
-  tableId: string,
-  batchId: string | undefined,
-  limit: number,
-): ListedReject[] {
-  const table = tableNumber(driver, tableId);
-  if (!table) return [];
-  const rows = driver.all<{
-    snapshot: number;
-    ordinal: number;
-    batch: string;
-    line: number;
-    code: string;
-    reason: string;
-    raw: string;
-  }>(
-    `SELECT snapshot, ordinal, batch, line, code, reason, raw FROM rejects
-     WHERE table_no = ? ${batchId === undefined ? "" : "AND batch = ?"} ORDER BY snapshot, ordinal LIMIT ?`,
-    table.no,
-    ...(batchId === undefined ? [] : [batchId]),
-    limit,
-  );
-  return rows.map(({ ordinal, batch, ...row }) => ({
-    id: `${row.snapshot}-${ordinal}`,
-    table: table.name,
-    batchId: batch,
-    ...row,
-  }));
 }

@@ -208,6 +208,17 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE table_totals ADD COLUMN ${count("hot_bytes")} DEFAULT 0;
   ALTER TABLE table_totals ADD COLUMN ${count("hot_since")} DEFAULT 0;
   `,
+  // What became of rejects: taken in another try, or their texts gone. Receipts say how many there were.
+  `
+  ALTER TABLE rejects ADD COLUMN replayed_in INTEGER;
+  ALTER TABLE rejects ADD COLUMN replayed_by TEXT;
+  ALTER TABLE rejects ADD COLUMN purged_in INTEGER;
+  CREATE INDEX rejects_in_order ON rejects (table_no, snapshot, ordinal);
+
+  ALTER TABLE receipts ADD COLUMN ${count("rejected")} DEFAULT 0;
+  UPDATE receipts SET rejected =
+    (SELECT count(*) FROM rejects r WHERE r.table_no = receipts.table_no AND r.batch = receipts.batch);
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -11,6 +11,7 @@ import type {
   Extent,
   MarkState,
   PastTable,
+  RejectState,
   TableState,
   Totals,
 } from "./check.js";
@@ -19,6 +20,7 @@ import type { SqliteDriver } from "./sqlite-driver.js";
 import { rollBackFiles } from "./sqlite-files.js";
 import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
 import { corrupt, readJson } from "./sqlite-json.js";
+import { findReject, insertReject, markReplayed, purgeRejects } from "./sqlite-rejects.js";
 import { LIVE } from "./sqlite-schema.js";
 import { summarize } from "./summary.js";
 
@@ -123,10 +125,15 @@ export class SqliteState implements CatalogState {
     const no = this.#number(table);
     if (no === undefined) return undefined;
     return this.#driver.get(
-      "SELECT hash, rows, snapshot, time FROM receipts WHERE table_no = ? AND batch = ?",
+      "SELECT hash, rows, rejected, snapshot, time FROM receipts WHERE table_no = ? AND batch = ?",
       no,
       batch,
     );
+  }
+
+  reject(table: string, id: string): RejectState | undefined {
+    const no = this.#number(table);
+    return no === undefined ? undefined : findReject(this.#driver, no, id);
   }
 
   mark(table: string, source: string): MarkState | undefined {
@@ -231,11 +238,12 @@ export class SqliteState implements CatalogState {
         case "batch":
           if (change.range) this.#moveMark(change.table, change.batch, change.range);
           this.#driver.run(
-            "INSERT INTO receipts (table_no, batch, hash, rows, snapshot, time) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO receipts (table_no, batch, hash, rows, rejected, snapshot, time) VALUES (?, ?, ?, ?, ?, ?, ?)",
             this.#need(change.table),
             change.batch,
             change.hash,
             change.rows,
+            change.rejected,
             n,
             change.time,
           );
@@ -269,18 +277,16 @@ export class SqliteState implements CatalogState {
             LIVE,
           );
           break;
-        case "reject":
-          this.#driver.run(
-            "INSERT INTO rejects (snapshot, ordinal, table_no, batch, line, code, reason, raw) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            n,
-            change.ordinal,
-            this.#need(change.table),
-            change.batch,
-            change.reject.line,
-            change.reject.code,
-            change.reject.reason,
-            change.reject.raw,
-          );
+        case "reject": {
+          const place = { snapshot: n, ordinal: change.ordinal };
+          insertReject(this.#driver, this.#need(change.table), change.batch, place, change.reject);
+          break;
+        }
+        case "replay":
+          markReplayed(this.#driver, this.#need(change.table), change.batch, n, change.rejects);
+          break;
+        case "purge":
+          purgeRejects(this.#driver, this.#need(change.table), n, change.rejects);
           break;
         case "rollback":
           rollBackFiles(this.#driver, this.#need(change.table), n, change.to);

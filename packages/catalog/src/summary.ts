@@ -15,7 +15,16 @@ function summarizeOperation(operation: Operation, meta: Meta): object {
   switch (operation.op) {
     case "append": {
       const { op, table, batch: batchId, rows, hash } = operation;
-      return { op, table, batchId, rows, hash, ...(Object.keys(meta).length > 0 && { meta }) };
+      const rejected = operation.rejects.length;
+      return {
+        op,
+        table,
+        batchId,
+        rows,
+        ...(rejected > 0 && { rejected }),
+        hash,
+        ...(Object.keys(meta).length > 0 && { meta }),
+      };
     }
     case "rollback":
       return { op: operation.op, table: operation.table, to: operation.to };

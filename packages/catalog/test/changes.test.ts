@@ -46,6 +46,7 @@ describe("changes", () => {
         batchId: "c",
         snapshot: 3,
         rows: 0,
+        rejected: 0,
         contentHash: "rows:c",
         committedAt: "2026-03-01T00:00:00.000Z",
       },

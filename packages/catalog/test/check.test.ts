@@ -274,7 +274,7 @@ describe("check", () => {
     const hash = `rows:${"9".repeat(64)}`;
     expect(check(lake(), draft(append("t1", "b-2", [], { hash })))).toMatchObject({
       status: "conflict",
-      batch: "b-2",
+      subject: "b-2",
       message:
         'the batch "b-2" of table "Events" was committed in snapshot 2 with other content ' +
         "(rows:b-2, now rows:99999999…): choose another batch id",
@@ -304,7 +304,7 @@ describe("apply", () => {
     };
     expect(apply(state, entry)).toEqual([
       { change: "entry", entry },
-      { change: "batch", table: "t1", batch: "b-2", hash: "rows:b-2", rows: 2, time: 5 },
+      { change: "batch", table: "t1", batch: "b-2", hash: "rows:b-2", rows: 2, rejected: 1, time: 5 },
       { change: "file", table: "t1", batch: "b-2", file: dataFile("k2") },
       { change: "file", table: "t1", batch: "b-2", file: dataFile("k3") },
       {
@@ -314,7 +314,7 @@ describe("apply", () => {
         ordinal: 0,
         reject: { line: 4, code: "c", reason: "r", raw: "x" },
       },
-      { change: "batch", table: "t1", batch: "b-3", hash: "rows:b-3", rows: 0, time: 5 },
+      { change: "batch", table: "t1", batch: "b-3", hash: "rows:b-3", rows: 0, rejected: 0, time: 5 },
       { change: "drop", table: "t1" },
       { change: "totals", table: "t1", totals: { ...NO_ROWS, rows: 3, files: 3, bytes: 300 } },
     ]);

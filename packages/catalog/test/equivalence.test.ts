@@ -50,6 +50,25 @@ const operation = fc.oneof(
     }),
   },
   {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("replay" as const),
+      table: fc.constant("t1"),
+      batch: fc.constantFrom("r1", "r2", "r3"),
+      picks: fc.uniqueArray(fc.nat(2), { minLength: 1, maxLength: 2 }),
+      extra: fc.constantFrom(0, 0, 0, 0, 1),
+      reject: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("purge" as const),
+      table: fc.constant("t1"),
+      picks: fc.uniqueArray(fc.nat(2), { minLength: 1, maxLength: 2 }),
+    }),
+  },
+  {
     weight: 5,
     arbitrary: fc.record({
       kind: fc.constant("hot" as const),
@@ -81,7 +100,7 @@ const operation = fc.oneof(
       hash,
     }),
   },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("rollback" as const), table, back: fc.nat(6) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("rollback" as const), table, back: fc.nat(9) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -164,6 +183,21 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
         rejects: planned.reject === undefined ? [] : [{ line: 1, code: "c", reason: "r", raw: planned.reject }],
       });
     }
+    case "replay": {
+      const { table: id, batch: batchId, picks, extra, reject } = planned;
+      const rejects = reject ? [{ line: 1, code: "again", reason: "r", raw: "again" }] : [];
+      const replays = pickRejects(model, id, picks);
+      const rows = replays.length - rejects.length + extra;
+      const more = {
+        hash: "rows:replay",
+        rejects,
+        replays,
+        schemaVersion: model.table(id)?.schemaVersion ?? 1,
+      };
+      return rows === 0 ? append(id, batchId, [], more) : hot(id, batchId, rows, more);
+    }
+    case "purge":
+      return { op: "purge", table: planned.table, rejects: pickRejects(model, planned.table, planned.picks) };
     case "hot": {
       const { table: id, batch: batchId, rows, low } = planned;
       return hot(id, batchId, rows, {
@@ -220,6 +254,12 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
       return { op: "tag", name: "v", ...(snapshot !== undefined && { snapshot }) };
     }
   }
+}
+
+/** Ids of rejects of the table; where it has none, of no reject. */
+function pickRejects(model: MemoryState, table: string, picks: readonly number[]): string[] {
+  const there = model.table(table) ? (model.rejects(table) as { id: string }[]) : [];
+  return [...new Set(picks.map((pick) => there[pick % there.length]?.id ?? `9-${pick}`))];
 }
 
 /** What a commit came to, in words. */
@@ -340,6 +380,7 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
       expect((await catalog.cursors()).map(({ name, position }) => [name, position])).toEqual([...model.cursors]);
       expect((await catalog.tags()).map((tag) => [tag.name, tag.snapshot])).toEqual([...model.tags]);
       for (const id of model.tableIds()) {
+        expect(await catalog.rejects(id)).toEqual(model.rejects(id));
         const mark = model.mark(id, "s");
         expect((await catalog.sourceMark(id, "s"))?.last).toBe(mark?.last);
         for (const batchId of BATCHES) {
@@ -349,6 +390,7 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
             batchId,
             snapshot: record.snapshot,
             rows: record.rows,
+            rejected: record.rejected,
             contentHash: record.hash,
             committedAt: new Date(record.time).toISOString(),
           };
@@ -371,14 +413,17 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
         replayed.apply(apply(replayed, entry));
       }
       for (let at = 0; at <= n; at++) expect(replayed.tablesAt(at)).toEqual(model.tablesAt(at));
+      for (const id of model.tableIds()) expect(replayed.rejects(id)).toEqual(model.rejects(id));
     }),
-    { numRuns: 150 },
+    { numRuns: 180 },
   );
+
   // A generator that never reaches an outcome proves nothing about it.
   for (const kind of [
     "committed",
     "duplicate",
     "conflict batch_conflict",
+    "conflict reject_replayed",
     "conflict transaction_conflict",
     "stale table_exists",
     "stale table_missing",
@@ -395,6 +440,9 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
     "invalid bad_position",
     "invalid bad_rollback",
     "invalid bad_tag",
+    "invalid reject_not_found",
+    "invalid reject_purged",
+    "invalid replay_rows",
   ]) {
     expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(0);
   }

@@ -1,6 +1,6 @@
 /** The lake's state in plain collections: a second implementation, to hold the one in SQLite against. */
 
-import { nameKey, type Schema } from "@eider/core";
+import { nameKey, type Reject, type Schema } from "@eider/core";
 import type { Change } from "../src/apply.js";
 import type { DataFile, HotRows } from "../src/catalog.js";
 import type {
@@ -10,6 +10,7 @@ import type {
   Extent,
   MarkState,
   PastTable,
+  RejectState,
   TableState,
   Totals,
 } from "../src/check.js";
@@ -35,6 +36,13 @@ interface Table {
     rowsOf: HotRows;
   }[];
   readonly rollbacks: number[];
+  readonly rejects: {
+    id: string;
+    batch: string;
+    of: Reject;
+    replayed?: [by: string, snapshot: number];
+    purgedIn?: number;
+  }[];
 }
 
 export class MemoryState implements CatalogState {
@@ -74,6 +82,11 @@ export class MemoryState implements CatalogState {
 
   batch(table: string, batch: string): BatchRecord | undefined {
     return this.#tables.get(table)?.batches.get(batch);
+  }
+
+  reject(table: string, id: string): RejectState | undefined {
+    const found = this.#tables.get(table)?.rejects.find((reject) => reject.id === id);
+    return found && { replayedBy: found.replayed?.[0], purged: found.purgedIn !== undefined };
   }
 
   mark(table: string, source: string): MarkState | undefined {
@@ -134,6 +147,7 @@ export class MemoryState implements CatalogState {
           files: [],
           hot: [],
           rollbacks: [],
+          rejects: [],
         };
         this.#tables.set(id, { id, name, folder, partitionBy, createdIn: snapshot, droppedIn: Infinity, ...empty });
         return;
@@ -145,13 +159,13 @@ export class MemoryState implements CatalogState {
         this.#tables.get(change.table)!.droppedIn = snapshot;
         return;
       case "batch": {
-        const { hash, rows, time, range } = change;
+        const { hash, rows, rejected, time, range } = change;
         const { batches, marks } = this.#tables.get(change.table)!;
         if (range) {
           batches.delete(marks.get(range.source)?.batch ?? "");
           marks.set(range.source, { last: range.last, batch: change.batch });
         }
-        batches.set(change.batch, { hash, rows, time, snapshot });
+        batches.set(change.batch, { hash, rows, rejected, time, snapshot });
         return;
       }
       case "file":
@@ -198,7 +212,20 @@ export class MemoryState implements CatalogState {
           .get(change.table)!
           .hot.find((h) => h.batch === change.batch && h.removedIn === Infinity)!.removedIn = snapshot;
         return;
-      case "reject":
+      case "reject": {
+        const { batch, ordinal, reject: of } = change;
+        this.#tables.get(change.table)!.rejects.push({ id: `${snapshot}-${ordinal}`, batch, of });
+        return;
+      }
+      case "replay":
+        for (const id of change.rejects) {
+          this.#tables.get(change.table)!.rejects.find((r) => r.id === id)!.replayed = [change.batch, snapshot];
+        }
+        return;
+      case "purge":
+        for (const reject of this.#tables.get(change.table)!.rejects) {
+          if (change.rejects.includes(reject.id)) reject.purgedIn ??= snapshot;
+        }
         return;
       case "totals":
         this.#tables.get(change.table)!.totals.push({ snapshot, totals: change.totals });
@@ -254,6 +281,20 @@ export class MemoryState implements CatalogState {
       files: files.map(({ file }) => ({ name: file.key, rows: file.rows })),
       hotBatches: hot.map(({ batch, rows }) => ({ name: batch, rows })),
     };
+  }
+
+  /** As listed, without their texts where these are gone. */
+  rejects(table: string): unknown[] {
+    const { name, rejects } = this.#tables.get(table)!;
+    return rejects.map(({ id, batch, of, replayed, purgedIn }) => ({
+      id,
+      table: name,
+      batchId: batch,
+      snapshot: Number.parseInt(id, 10),
+      ...of,
+      ...(replayed && { replayedBy: replayed[0], replayedIn: replayed[1] }),
+      ...(purgedIn !== undefined && { raw: "", purgedIn }),
+    }));
   }
 
   /** Of every table ever. */

@@ -28,6 +28,7 @@ describe("a commit", () => {
       batchId: "b-1",
       snapshot: 1,
       rows: 2,
+      rejected: 0,
       contentHash: "rows:b-1",
       committedAt: "2026-03-01T12:00:00.123Z",
     };

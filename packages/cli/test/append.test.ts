@@ -74,6 +74,7 @@ describe("the default batch id", () => {
         batchId: `people.csv@${sha256(text)}`,
         snapshot: 1,
         rows: 2,
+        rejected: 0,
         contentHash: `bytes:${sha256(text)}`,
         committedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       },

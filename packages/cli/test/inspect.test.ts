@@ -121,6 +121,7 @@ describe("batches and receipt", () => {
       batchId: "second",
       snapshot: 2,
       rows: 1,
+      rejected: 0,
       contentHash: expect.stringMatching(/^rows:[0-9a-f]{64}$/),
       committedAt: expect.stringMatching(TIME),
     };
@@ -133,7 +134,7 @@ describe("batches and receipt", () => {
     expect((await text("batches", lake, "events")).split("\n")[2]).toMatch(/^ +2 {2}\S+Z +1 {2}second$/);
     expect(await json("receipt", lake, "events", "second")).toEqual(second);
     expect(await text("receipt", lake, "events", "second")).toMatch(
-      /^table +events\nbatchId +second\nsnapshot +2\nrows +1\ncontentHash +rows:\S+\ncommittedAt +\S+Z\n$/,
+      /^table +events\nbatchId +second\nsnapshot +2\nrows +1\nrejected +0\ncontentHash +rows:\S+\ncommittedAt +\S+Z\n$/,
     );
   });
 

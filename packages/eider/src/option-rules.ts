@@ -14,6 +14,9 @@ import type {
   FoldLimits,
   LakeOptions,
   MaintainOptions,
+  PurgeRejectsOptions,
+  RejectsOptions,
+  ReplayOptions,
   TableOptions,
   VerifyOptions,
 } from "./options.js";
@@ -115,6 +118,31 @@ const APPEND_PARTS: Rules<AppendPartsOptions> = {
     expected: "a whole number from 1 on",
     accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,
   },
+};
+
+const REJECTS: Rules<RejectsOptions> = { batchId: text, ids: texts, open: truth, after: text, limit: amount };
+
+const REPLAY: Rules<ReplayOptions> = {
+  map: callback,
+  format: oneOf("ndjson", "csv", "tsv"),
+  csv: object,
+  schemaMode: oneOf("evolve", "strict", "ignore"),
+  onReject: oneOf("fail", "quarantine"),
+  maxRejects: amount,
+  meta: object,
+  signal,
+  onProgress: callback,
+};
+
+const PURGE_REJECTS: Rules<PurgeRejectsOptions> = {
+  ids: texts,
+  batchId: text,
+  before: {
+    expected: "a snapshot's number or a Date",
+    accepts: (value) => (value instanceof Date ? !Number.isNaN(value.getTime()) : Number.isSafeInteger(value)),
+  },
+  signal,
+  onProgress: callback,
 };
 
 const CURSOR_MOVE: Rules<CursorMove> = { name: text, from: text, to: text };
@@ -263,6 +291,21 @@ export const checkAppendOptions = (options: AppendOptions): void => {
   check("append", options, APPEND);
   if (options.csv !== undefined) check("append's csv", options.csv, CSV);
   if (options.cursor !== undefined) checkCursorMove("append's cursor", options.cursor);
+};
+/** @throws InvalidInputError `bad_option` */
+export const checkRejectsOptions = (options: RejectsOptions): void => check("table.rejects", options, REJECTS);
+/** @throws InvalidInputError `bad_option` */
+export const checkReplayOptions = (options: ReplayOptions): void => {
+  check("table.replay", options, REPLAY);
+  if (options.csv !== undefined) check("replay's csv", options.csv, CSV);
+};
+/** @throws InvalidInputError `bad_option`, also unless exactly one thing says which */
+export const checkPurgeRejectsOptions = (options: PurgeRejectsOptions): void => {
+  check("table.purgeRejects", options, PURGE_REJECTS);
+  const given = [options.ids, options.batchId, options.before].filter((one) => one !== undefined);
+  if (given.length !== 1) {
+    throw new InvalidInputError("bad_option", "table.purgeRejects takes exactly one of ids, batchId and before");
+  }
 };
 /** @throws InvalidInputError `bad_option`, also where something is missing */
 export const checkAppendPartsOptions = (options: AppendPartsOptions): void => {

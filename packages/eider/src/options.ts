@@ -1,6 +1,6 @@
 /** The options and results of the public API: plain data, with defaults and units beside each. */
 
-import type { Catalog, Receipt, Timer } from "@eider/catalog";
+import type { Catalog, ListedReject, Receipt, Timer } from "@eider/catalog";
 import type { ArrowLike, CsvOptions, Schema, SchemaInput, StandardSchema, TypedSchema } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 
@@ -219,6 +219,45 @@ export interface AppendPartsResult {
   readonly receipt: Receipt;
   /** Of the parts, in order. */
   readonly receipts: readonly Receipt[];
+}
+
+/** Which rejects of a table; those that satisfy all that is given. */
+export interface RejectsOptions {
+  readonly batchId?: string;
+  readonly ids?: readonly string[];
+  /** Only those that are neither replayed nor purged. */
+  readonly open?: boolean;
+  /** Continues behind a reject: the id of the last one of a page. */
+  readonly after?: string;
+  /** Default 1000. */
+  readonly limit?: number;
+}
+
+export interface ReplayOptions
+  extends Pick<AppendOptions, "csv" | "schemaMode" | "onReject" | "maxRejects" | "meta" | "signal" | "onProgress"> {
+  /**
+   * What is read in place of a reject's text: one row. Called once for each reject, in their order. The same rejects have to
+   * be mapped to the same texts when a replay is tried again.
+   */
+  readonly map?: (raw: string, reject: ListedReject) => string | Promise<string>;
+  /** Of the texts. `csv` and `tsv` need `csv: { header: [names] }`. Default `ndjson`: each is a JSON object. */
+  readonly format?: "ndjson" | "csv" | "tsv";
+}
+
+/** Which texts are to go: exactly one of `ids`, `batchId` and `before`. */
+export interface PurgeRejectsOptions {
+  readonly ids?: readonly string[];
+  readonly batchId?: string;
+  /** Those committed before a snapshot or an instant. */
+  readonly before?: number | Date;
+  readonly signal?: AbortSignal;
+  /** `purged`: texts taken away so far; `rejects`: those looked at. */
+  readonly onProgress?: (progress: { readonly rejects: number; readonly purged: number }) => void;
+}
+
+export interface PurgeRejectsResult {
+  /** Rejects whose text this call took away; others had none any more. */
+  readonly purged: number;
 }
 
 /** A table as it stands at a snapshot. */

@@ -4,13 +4,15 @@ import {
   type ListedFile,
   type ListedReject,
   type Receipt,
+  rejectPlace,
   type TableInfo,
 } from "@eider/catalog";
-import { AlreadyExistsError, NotFoundError } from "@eider/core";
+import { AlreadyExistsError, InvalidInputError, NotFoundError } from "@eider/core";
 import { snapshotOf } from "@eider/query";
 import { type AppendContext, append, appendInput, findKnown } from "./commit/append.js";
 import { appendParts } from "./commit/append-parts.js";
 import { batchKey } from "./commit/batch-key.js";
+import { replay } from "./commit/replay.js";
 import { rollback } from "./commit/rollback.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
 import { traced } from "./diagnostics.js";
@@ -20,6 +22,9 @@ import {
   checkAppendOptions,
   checkAppendPartsOptions,
   checkFeedOptions,
+  checkPurgeRejectsOptions,
+  checkRejectsOptions,
+  checkReplayOptions,
   checkTableWriterOptions,
 } from "./option-rules.js";
 import type {
@@ -27,11 +32,16 @@ import type {
   AppendPartsOptions,
   AppendPartsResult,
   AppendResult,
+  PurgeRejectsOptions,
+  PurgeRejectsResult,
+  RejectsOptions,
+  ReplayOptions,
   Source,
   SourceBatch,
   TableDescription,
   TableOptions,
 } from "./options.js";
+import { purgeRejects } from "./purge-rejects.js";
 import { APPEND_LAYOUT, type FileLayout, fileLayout } from "./writer/layout.js";
 import { filesReady } from "./writer/object-writer.js";
 import { TableWriter, type TableWriterOptions } from "./writer/table-writer.js";
@@ -251,9 +261,52 @@ export class Table<R = object> {
     return this.#host.run(async () => this.#host.open.catalog.batches((await this.#info()).id, options));
   }
 
-  /** Rows kept aside by `onReject: "quarantine"`. */
-  rejects(options: { readonly batchId?: string; readonly limit?: number } = {}): Promise<ListedReject[]> {
-    return this.#host.run(async () => this.#host.open.catalog.rejects((await this.#info()).id, options));
+  /**
+   * Rows kept aside by `onReject: "quarantine"`, in the order of their commits, `limit` (default 1000) at a time; `after`
+   * continues behind the last one of a page.
+   * @throws NotFoundError `table_not_found`
+   */
+  rejects(options: RejectsOptions = {}): Promise<ListedReject[]> {
+    return this.#host.run(async () => {
+      checkRejectsOptions(options);
+      const { after } = options;
+      if (after !== undefined && !rejectPlace(after)) {
+        const message = `${JSON.stringify(after)} is not the id of a reject`;
+        throw new InvalidInputError("bad_option", message, { subject: after });
+      }
+      return this.#host.open.catalog.rejects((await this.#info()).id, options);
+    });
+  }
+
+  /**
+   * Appends rejects in another try, at most 10,000 at a time: their texts, or what `map` makes of them, as one batch whose
+   * id is made of theirs. Each reject is taken once: the same ones again are a duplicate, whoever was first. Rows that cannot
+   * be taken this time either fail the replay, which names them by their place, or become rejects of the new batch.
+   * @throws NotFoundError `reject_not_found`
+   * @throws BatchConflictError `reject_replayed` one of them was replayed together with others; `batch_conflict` they were
+   * replayed with other texts
+   * @throws InvalidInputError `reject_purged`, `reject_incomplete` the text is not there or not whole; as for `append`
+   */
+  replay(ids: readonly string[], options: ReplayOptions = {}): Promise<AppendResult> {
+    return this.#host.run(() => {
+      checkReplayOptions(options);
+      this.#host.assertWritable();
+      const context = appendContext(this.#host.open, APPEND_LAYOUT);
+      return this.#traced(undefined, () => replay(context, this.#plan, ids, options));
+    });
+  }
+
+  /**
+   * Takes the texts of rejects away, for good and at all snapshots; what was wrong with them stays, and receipts still
+   * count them. May block for seconds while the catalog's file is written anew. Call it again where it was stopped.
+   * @throws NotFoundError `table_not_found`, `reject_not_found`
+   */
+  purgeRejects(options: PurgeRejectsOptions): Promise<PurgeRejectsResult> {
+    return this.#host.run(async () => {
+      checkPurgeRejectsOptions(options);
+      this.#host.assertWritable();
+      return purgeRejects(this.#host.open.catalog, await this.#info(), options);
+    });
   }
 
   /** The data files at a snapshot (default: now), in order of commit. */
@@ -281,9 +334,7 @@ export class Table<R = object> {
     const { catalog } = this.#host.open;
     const table = await catalog.table(this.name);
     const receipt = table && (await catalog.receipt(table.id, batchId));
-    if (!receipt) return undefined;
-    const rejects = await catalog.rejects(table.id, { batchId, limit: Number.MAX_SAFE_INTEGER });
-    return receipt.rows + rejects.length;
+    return receipt && receipt.rows + receipt.rejected;
   }
 
   async #snapshot(at: number | string | Date | undefined): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 /** The catalog in SQL: `eider.tables`, `.columns`, `.snapshots`, `.batches`, `.files`, `.rejects`, at the query's snapshot. */
 
-import type { Catalog, Receipt, SnapshotInfo, TableInfo } from "@eider/catalog";
+import type { Catalog, ListedReject, Receipt, SnapshotInfo, TableInfo } from "@eider/catalog";
 import { childFields, type Field, formatType } from "@eider/core";
 import type { TableView } from "./session.js";
 import { quoteText } from "./sql-tokens.js";
@@ -90,6 +90,7 @@ const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
       batch_id: "VARCHAR",
       snapshot: "BIGINT",
       rows: "BIGINT",
+      rejected: "BIGINT",
       content_hash: "VARCHAR",
       committed_at: "TIMESTAMPTZ",
     },
@@ -102,6 +103,7 @@ const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
             batch_id: receipt.batchId,
             snapshot: receipt.snapshot,
             rows: receipt.rows,
+            rejected: receipt.rejected,
             content_hash: receipt.contentHash,
             committed_at: receipt.committedAt,
           });
@@ -151,13 +153,16 @@ const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
       code: "VARCHAR",
       reason: "VARCHAR",
       raw: "VARCHAR",
+      replayed_by: "VARCHAR",
+      replayed_in: "BIGINT",
+      purged_in: "BIGINT",
     },
     rows: async (catalog, tables, snapshot) => {
       const lists = await Promise.all(tables.map(({ id }) => catalog.rejects(id, { limit: Number.MAX_SAFE_INTEGER })));
       return lists
         .flat()
         .filter((reject) => reject.snapshot <= snapshot)
-        .map(({ batchId, ...reject }) => ({ ...reject, batch_id: batchId }));
+        .map((reject) => rejectRow(reject, snapshot));
     },
   },
 };
@@ -190,6 +195,25 @@ function columnRows(table: string, parents: readonly string[], field: Field, pos
     nullable: field.nullable,
   };
   return [row, ...childFields(field.type).flatMap((child, i) => columnRows(table, path, child, i))];
+}
+
+/** What became of it later than the snapshot is not told, but a text that is gone is gone from all of them. */
+function rejectRow(reject: ListedReject, at: number): Row {
+  const { id, table, batchId, snapshot, line, code, reason, raw, replayedBy, replayedIn, purgedIn } = reject;
+  const replayed = replayedIn !== undefined && replayedIn <= at;
+  return {
+    id,
+    table,
+    batch_id: batchId,
+    snapshot,
+    line,
+    code,
+    reason,
+    raw: purgedIn === undefined ? raw : null,
+    replayed_by: replayed ? replayedBy : null,
+    replayed_in: replayed ? replayedIn : null,
+    purged_in: purgedIn ?? null,
+  };
 }
 
 async function* receipts(catalog: Catalog, tableId: string, at: number): AsyncGenerator<Receipt> {

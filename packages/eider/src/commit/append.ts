@@ -101,7 +101,7 @@ export async function findKnown(
   return { receipt: mark.receipt, comparable: mark.receipt.batchId === id };
 }
 
-function duplicate(receipt: Receipt): AppendResult {
+export function duplicate(receipt: Receipt): AppendResult {
   return { status: "duplicate", rowsAdded: 0, rowsRejected: 0, receipt };
 }
 

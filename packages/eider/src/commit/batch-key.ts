@@ -8,6 +8,8 @@ export interface BatchKey {
   readonly id: string;
   /** Of a batch that only moves the mark of its source. */
   readonly range?: SourceRange;
+  /** Of a replay: the ids of its rejects, which its commit marks. */
+  readonly replays?: readonly string[];
 }
 
 /** @throws InvalidInputError `bad_batch_id`, `bad_name` */

@@ -123,6 +123,7 @@ export class PendingBatch {
           table: target.id,
           batch: batch.id,
           ...(batch.range && { range: batch.range }),
+          ...(batch.replays && { replays: batch.replays }),
           hash: read.contentHash,
           rows: read.rows,
           schemaVersion,

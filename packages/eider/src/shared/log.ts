@@ -4,9 +4,9 @@
  */
 
 import type { Timer } from "@eider/catalog";
-import { decodeEntry, encodeStub, entryFacts, isStub, stubOf } from "@eider/catalog";
+import { decodeEntry, encodeStub, entryFacts, isStub, ordinalsBySnapshot, scrubEntry, stubOf } from "@eider/catalog";
 import { AlreadyExistsError, CatalogError, NotFoundError, StoreError } from "@eider/core";
-import type { ObjectStore } from "@eider/storage";
+import type { ObjectStore, StoredObject } from "@eider/storage";
 
 /** Prefix of the entries. */
 export const LOG = "_eider/log/";
@@ -46,19 +46,21 @@ export class Log {
   }
 
   /** The entry's bytes; undefined if there is none yet. */
-  read(n: number): Promise<Uint8Array | undefined> {
-    return this.#get(logKey(n));
+  async read(n: number): Promise<Uint8Array | undefined> {
+    return (await this.#get(logKey(n)))?.bytes;
   }
 
-  async #get(key: string): Promise<Uint8Array | undefined> {
+  async #get(key: string): Promise<{ readonly bytes: Uint8Array; readonly etag: string } | undefined> {
     const chunks: Uint8Array[] = [];
+    let object: StoredObject;
     try {
-      for await (const chunk of (await this.#options.store.get(key)).body) chunks.push(chunk);
+      object = await this.#options.store.get(key);
+      for await (const chunk of object.body) chunks.push(chunk);
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
     }
-    return Buffer.concat(chunks);
+    return { bytes: Buffer.concat(chunks), etag: object.etag };
   }
 
   /**
@@ -96,9 +98,36 @@ export class Log {
     await overwrite();
   }
 
-  /** Nothing else is ever put there, so no condition is needed. */
+  /** Overwrites entries by themselves without the texts of these rejects: their ids. */
+  async scrub(rejects: readonly string[], signal?: AbortSignal): Promise<void> {
+    for (const [n, ordinals] of ordinalsBySnapshot(rejects)) {
+      signal?.throwIfAborted();
+      while (!(await this.#scrubOne(logKey(n), ordinals)));
+    }
+  }
+
+  /**
+   * The entry stays the one that it was. Of two who scrub it at the same time the second must not bring back what the first
+   * has taken out; on a store that cannot replace under a condition, who is interrupted has to call again anyway.
+   * @returns false if another has overwritten it meanwhile
+   */
+  async #scrubOne(key: string, ordinals: ReadonlySet<number>): Promise<boolean> {
+    const { store } = this.#options;
+    const found = await this.#get(key);
+    const scrubbed = found && !isStub(found.bytes) ? scrubEntry(found.bytes, ordinals) : undefined;
+    if (!found || !scrubbed) return true;
+    try {
+      await store.put(key, scrubbed, store.capabilities.conditionalReplace ? { ifMatch: found.etag } : {});
+      return true;
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "etag_mismatch") return false;
+      throw error;
+    }
+  }
+
+  /** A stub has less than whatever it overwrites, so no condition is needed. */
   async #stubOne(key: string): Promise<void> {
-    const bytes = await this.#get(key);
+    const bytes = (await this.#get(key))?.bytes;
     if (!bytes || isStub(bytes)) return;
     const stub = encodeStub(stubOf(decodeEntry(bytes)));
     if (stub.length < bytes.length) await this.#options.store.put(key, stub);

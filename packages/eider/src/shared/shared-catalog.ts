@@ -23,6 +23,7 @@ import {
   type Outcome,
   type Proposal,
   type Receipt,
+  type RejectsOptions,
   type SnapshotInfo,
   type SourceMark,
   type SqliteCatalog,
@@ -217,8 +218,14 @@ export class SharedCatalog implements Catalog {
     return this.#index.batches(tableId, options);
   }
 
-  rejects(tableId: string, options?: { batchId?: string; limit?: number }): Promise<ListedReject[]> {
+  rejects(tableId: string, options?: RejectsOptions): Promise<ListedReject[]> {
     return this.#index.rejects(tableId, options);
+  }
+
+  /** Other hosts purge their indexes when they follow; the log is one for all. */
+  async scrub(rejects: readonly string[], signal?: AbortSignal): Promise<void> {
+    await this.#index.scrub();
+    await this.#log.scrub(rejects, signal);
   }
 
   sourceMark(tableId: string, source: string): Promise<SourceMark | undefined> {
