@@ -30,6 +30,20 @@ export function snapshot(text: string): number | string | Date {
   return instant;
 }
 
+/** The same, but no tag. */
+export function snapshotOrInstant(text: string): number | Date {
+  const value = snapshot(text);
+  if (typeof value !== "string") return value;
+  throw new InvalidArgumentError("It is a snapshot's number, or a time like 2031-02-03T04:05Z.");
+}
+
+/** Names of columns by commas. */
+export function names(text: string): readonly string[] {
+  const found = text.split(",").map((name) => name.trim());
+  if (found.includes("")) throw new InvalidArgumentError("A name between its commas is empty.");
+  return found;
+}
+
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It is a whole number.");

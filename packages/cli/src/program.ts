@@ -9,12 +9,12 @@ import {
   batchesCommand,
   filesCommand,
   receiptCommand,
-  rejectsCommand,
   schemaCommand,
   snapshotsCommand,
   tablesCommand,
 } from "./commands/inspect.js";
 import { maintainCommand, verifyCommand } from "./commands/maintain.js";
+import { purgeRejectsCommand, rejectsCommand, replayCommand } from "./commands/rejects.js";
 import { sqlCommand } from "./commands/sql.js";
 import { typesCommand } from "./commands/types.js";
 import type { Context } from "./context.js";
@@ -121,6 +121,8 @@ function program(context: Context, said: { out: string; err: string }): Command 
     batchesCommand(context),
     receiptCommand(context),
     rejectsCommand(context),
+    replayCommand(context),
+    purgeRejectsCommand(context),
     filesCommand(context),
     snapshotsCommand(context),
     changesCommand(context),

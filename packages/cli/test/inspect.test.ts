@@ -292,6 +292,8 @@ describe("commands that look", () => {
     ["batches", nowhere, "t"],
     ["receipt", nowhere, "t", "b"],
     ["rejects", nowhere, "t"],
+    ["replay", nowhere, "t", "--all"],
+    ["purge-rejects", nowhere, "t", "1-0"],
     ["files", nowhere, "t"],
     ["files", nowhere, "t", "--sql"],
     ["snapshots", nowhere],

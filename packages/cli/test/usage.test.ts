@@ -12,6 +12,8 @@ const COMMANDS = [
   "batches",
   "receipt",
   "rejects",
+  "replay",
+  "purge-rejects",
   "files",
   "snapshots",
   "types",

@@ -5,7 +5,7 @@ import { formatType, NotFoundError, type SnapshotInfo } from "eider";
 import { atOption, atOptions, positiveNumber, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
 import { formatTable } from "../table.js";
-import { cut, formatBytes, formatCount, plural, printable } from "../text.js";
+import { formatBytes, formatCount, plural, printable } from "../text.js";
 
 interface AtFlag extends JsonFlag {
   readonly at?: number | string | Date;
@@ -17,8 +17,6 @@ interface LimitFlag extends JsonFlag {
 
 /** Lines of a list, unless told. */
 const LIMIT = 1000;
-/** Columns of a reject's text; it may be 64 KiB long, and JSON has all of it. */
-const RAW_WIDTH = 100;
 
 export function tablesCommand(context: Context): Command {
   return lakeCommand("tables", "list the tables", "List the tables of a lake.")
@@ -109,28 +107,6 @@ export function receiptCommand(context: Context): Command {
           .map(([key, value]) => `${key.padEnd(12)} ${printable(String(value))}\n`)
           .join(""),
       );
-    });
-}
-
-export function rejectsCommand(context: Context): Command {
-  return tableCommand(
-    "rejects",
-    "list rows that were kept aside",
-    "List the rows that could not be taken and were kept aside by append --on-reject quarantine.",
-  )
-    .option("--batch-id <id>", "only those of a batch")
-    .option("--limit <n>", "how many at the most", positiveNumber, LIMIT)
-    .addHelpText("after", "\nExamples:\n  eider rejects ./lake events\n  eider rejects ./lake events --json")
-    .action(async (where: string, name: string, flags: LimitFlag & { readonly batchId?: string }) => {
-      const options = { limit: flags.limit, ...(flags.batchId !== undefined && { batchId: flags.batchId }) };
-      const rejects = await withLake(where, READ, (lake) => lake.table(name).rejects(options));
-      await printList(context, flags, rejects, ["snapshot", "line", "reason", "batch", "row"], (reject) => [
-        reject.snapshot,
-        reject.line,
-        reject.reason,
-        reject.batchId,
-        cut(printable(reject.raw), RAW_WIDTH),
-      ]);
     });
 }
 
