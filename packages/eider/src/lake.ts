@@ -2,11 +2,12 @@ import type { CursorInfo, SnapshotInfo, TagInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
 import { makeSql, type QueryOptions, type ScopeOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
 import { type ObjectStore, openStore } from "@eider/storage";
+import { AutoMaintenance } from "./auto-maintenance.js";
 import { rollback } from "./commit/rollback.js";
 import { copyLake, shareLake } from "./copy.js";
 import { Cursor } from "./cursor.js";
 import { traced } from "./diagnostics.js";
-import { maintain } from "./maintain.js";
+import { foldDue, maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
 import {
   checkCopyOptions,
@@ -47,14 +48,21 @@ export class Lake implements AsyncDisposable {
   readonly #open: OpenLake;
   readonly #host: TableHost;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #maintenance: AutoMaintenance | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor(open: OpenLake) {
+  private constructor(open: OpenLake, { maintenance = "manual" }: LakeOptions) {
     this.#open = open;
+    if (maintenance === "auto" && !open.readOnly) {
+      const context = appendContext(open, APPEND_LAYOUT);
+      const { timer, logger } = open;
+      this.#maintenance = new AutoMaintenance({ timer, logger, work: (signal) => foldDue(open, context, { signal }) });
+    }
     this.#host = {
       open,
       run: (work) => this.#run(work),
       assertWritable: () => this.#assertWritable(),
+      appended: () => this.#maintenance?.appended(),
       writers: new Set(),
     };
     this.sql = this.with({}).sql;
@@ -70,7 +78,7 @@ export class Lake implements AsyncDisposable {
    */
   static async open(where: LakeLocation, options: LakeOptions = {}): Promise<Lake> {
     checkLakeOptions(options);
-    return new Lake(await openLake(where, options));
+    return new Lake(await openLake(where, options), options);
   }
 
   /** The lake's own id, the same for ever. */
@@ -184,10 +192,12 @@ export class Lake implements AsyncDisposable {
     work: (tx: Transaction) => Promise<T>,
     options: TransactionOptions = {},
   ): Promise<TransactionResult<T>> {
-    return this.#run(() => {
+    return this.#run(async () => {
       checkTransactionOptions(options);
       this.#assertWritable();
-      return Transaction.run(this.#open, appendContext(this.#open, APPEND_LAYOUT), work, options);
+      const result = await Transaction.run(this.#open, appendContext(this.#open, APPEND_LAYOUT), work, options);
+      this.#host.appended();
+      return result;
     });
   }
 
@@ -254,14 +264,14 @@ export class Lake implements AsyncDisposable {
   }
 
   /**
-   * Waits for appends in progress, gives up writers that are not closed, then lets go of everything. Calls after it fail
+   * Waits for appends in progress, gives up writers that are not closed and maintenance in the background, then lets go of everything. Calls after it fail
    * with `lake_closed`.
    */
   close(): Promise<void> {
     this.#closed ??= (async () => {
       const reason = new CatalogError("lake_closed", "the lake was closed before this writer");
       for (const writer of this.#host.writers) void writer.abort(reason);
-      await Promise.allSettled(this.#running);
+      await Promise.allSettled([...this.#running, this.#maintenance?.[Symbol.asyncDispose]()]);
       await this.#open.release();
     })();
     return this.#closed;

@@ -2,25 +2,46 @@
 
 import type { Catalog, TableInfo } from "@eider/catalog";
 import type { AppendContext } from "./commit/append.js";
-import { addTotals, foldTable } from "./commit/fold.js";
+import { addTotals, type Folded, foldTable } from "./commit/fold.js";
 import type { OpenLake } from "./open.js";
-import type { FoldLimits, FoldTotals, MaintainOptions, MaintainProgress, MaintainResult } from "./options.js";
+import type { FoldLimits, FoldTotals, MaintainOptions, MaintainResult } from "./options.js";
 import { removeOrphans } from "./orphans.js";
 
 const FOLD_LIMITS: Required<FoldLimits> = { bytes: 16 * 1024 * 1024, batches: 1000, ageMs: 60 * 60 * 1000 };
 
+type Maintained = Pick<OpenLake, "store" | "catalog" | "clock" | "timer">;
+
 export async function maintain(
-  open: Pick<OpenLake, "store" | "catalog" | "clock" | "timer">,
+  open: Maintained,
   context: AppendContext,
   options: MaintainOptions,
 ): Promise<MaintainResult> {
-  const { catalog, store, clock, timer } = open;
-  const { signal, budgetMs = Number.POSITIVE_INFINITY, fold = {} } = options;
+  const { timer } = open;
+  const { budgetMs = Number.POSITIVE_INFINITY } = options;
   const started = timer.now();
   const isOver = (): boolean => timer.now() - started >= budgetMs;
+  const { finished, ...folded } = await foldDue(open, context, options, isOver);
+  if (isOver()) return { folded, finished: false, deleted: [], bytes: 0 };
+  options.onProgress?.({
+    phase: "orphans",
+    batches: folded.batches,
+    rows: folded.rows,
+    elapsedMs: timer.now() - started,
+  });
+  return { folded, finished, ...(await removeOrphans(open, options)) };
+}
+
+/** Folds the tables that are due. */
+export async function foldDue(
+  { catalog, store, clock, timer }: Maintained,
+  context: AppendContext,
+  { fold = {}, signal, onProgress }: Pick<MaintainOptions, "fold" | "signal" | "onProgress">,
+  isOver: () => boolean = () => false,
+): Promise<Folded> {
+  const started = timer.now();
   const read = { batches: 0, rows: 0 };
-  const report = (where: Pick<MaintainProgress, "phase" | "table">): void =>
-    options.onProgress?.({ ...where, ...read, elapsedMs: timer.now() - started });
+  const report = (table: string): void =>
+    onProgress?.({ phase: "fold", table, ...read, elapsedMs: timer.now() - started });
 
   let folded: FoldTotals = { batches: 0, rows: 0, files: 0, bytes: 0 };
   let finished = true;
@@ -30,7 +51,7 @@ export async function maintain(
   const limits = fold === "all" ? { batches: 1 } : fold;
   for (const table of limits === "none" ? [] : await catalog.tables(until)) {
     if (limits === "none" || !(await isDue(catalog, table, limits, now))) continue;
-    report({ phase: "fold", table: table.name });
+    report(table.name);
     const result = await foldTable(context, table.id, {
       until,
       signal,
@@ -38,19 +59,17 @@ export async function maintain(
       onBatches: (batches, rows) => {
         read.batches += batches;
         read.rows += rows;
-        report({ phase: "fold", table: table.name });
+        report(table.name);
       },
     });
     folded = addTotals(folded, result);
     finished &&= result.finished;
   }
-  if (isOver()) return { folded, finished: false, deleted: [], bytes: 0 };
-  report({ phase: "orphans" });
-  return { folded, finished, ...(await removeOrphans(open, options)) };
+  return { ...folded, finished };
 }
 
 async function isDue(catalog: Catalog, table: TableInfo, limits: FoldLimits, now: number): Promise<boolean> {
-  const { bytes, batches, ageMs } = { ...FOLD_LIMITS, ...limits };
+  const { bytes = FOLD_LIMITS.bytes, batches = FOLD_LIMITS.batches, ageMs = FOLD_LIMITS.ageMs } = limits;
   if (table.hotBatches === 0) return false;
   if (table.hotBytes >= bytes || table.hotBatches >= batches) return true;
   const [oldest] = await catalog.hotBatches(table.id, { limit: 1, data: false });

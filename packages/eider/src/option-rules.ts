@@ -66,6 +66,7 @@ const LAKE: Rules<LakeOptions> = {
   },
   threads: amount,
   sqlAccess: oneOf("all", "lake"),
+  maintenance: oneOf("manual", "auto"),
   logger: object,
   clock: callback,
   random: callback,

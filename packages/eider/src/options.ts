@@ -58,6 +58,11 @@ export interface LakeOptions {
    * tables for people you do not trust are more than this.
    */
   readonly sqlAccess?: "all" | "lake";
+  /**
+   * `manual` (default): nothing is folded but by `lake.maintain()`. `auto`: after appends, what is due by its default
+   * limits is folded in the background; the process stays alive for no longer, and `close` does not wait for the rest.
+   */
+  readonly maintenance?: "manual" | "auto";
   readonly logger?: Logger;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

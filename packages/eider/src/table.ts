@@ -12,6 +12,7 @@ import { snapshotOf } from "@eider/query";
 import { type AppendContext, append, appendInput, findKnown } from "./commit/append.js";
 import { appendParts } from "./commit/append-parts.js";
 import { batchKey } from "./commit/batch-key.js";
+import { foldTable } from "./commit/fold.js";
 import { replay } from "./commit/replay.js";
 import { rollback } from "./commit/rollback.js";
 import { assertMatches, newFolder, planTable, type TablePlan, tableOperation } from "./commit/table-plan.js";
@@ -53,6 +54,8 @@ export interface TableHost {
   run<T>(work: () => Promise<T>): Promise<T>;
   /** @throws CatalogError `read_only` */
   assertWritable(): void;
+  /** Something may have been appended. Never waits, never fails. */
+  appended(): void;
   /** Writers that are neither closed nor given up; the lake's `close` gives them up. */
   readonly writers: Set<{ abort(reason: unknown): Promise<void> }>;
 }
@@ -317,16 +320,27 @@ export class Table<R = object> {
     });
   }
 
-  /** A `read_parquet([…])` text that any DuckDB runs, and that gives the rows of this table. */
+  /**
+   * A `read_parquet([…])` text that any DuckDB runs, and that gives the rows of this table. Without `at`, on a lake that is
+   * open for writing, hot batches are folded into files first.
+   * @throws QueryError `hot_rows` if some rows are in no file
+   */
   filesSql(options: { readonly at?: number | string | Date } = {}): Promise<string> {
     return this.#host.run(async () => {
+      const { open } = this.#host;
       const at = await this.#snapshot(options.at);
-      return (await this.#host.open.engine()).filesSql(this.name, at);
+      if (at === undefined && !open.readOnly) {
+        const { id } = await this.#info();
+        await foldTable(appendContext(open, APPEND_LAYOUT), id, { until: (await open.catalog.head()).snapshot });
+      }
+      return (await open.engine()).filesSql(this.name, at);
     });
   }
 
-  #traced<T>(batchId: string | undefined, work: () => Promise<T>): Promise<T> {
-    return traced("append", { table: this.name, ...(batchId !== undefined && { batchId }) }, work);
+  async #traced<T>(batchId: string | undefined, work: () => Promise<T>): Promise<T> {
+    const result = await traced("append", { table: this.name, ...(batchId !== undefined && { batchId }) }, work);
+    this.#host.appended();
+    return result;
   }
 
   /** Rows that went into a batch, rejected ones included. */

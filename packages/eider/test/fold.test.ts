@@ -225,6 +225,34 @@ describe("what is folded when", () => {
   });
 });
 
+describe("SQL for plain DuckDB", () => {
+  it("folds the table first, and only that one", async () => {
+    await using folding = await opened();
+    const { lake, catalog } = folding;
+    await lake.table("other", { schema: { id: "int64" } }).create();
+    await folding.append({ a: [{ id: 1 }] });
+    const hot = await appendHot(catalog, "other", { b: [{ id: 2 }] });
+    const rows = await folding.rows();
+    expect(await lake.with({ values: "json" }).sql(await lake.table("t").filesSql())).toEqual(rows);
+    expect(await folding.hot()).toEqual([]);
+    expect(await catalog.table("other")).toMatchObject({ hotBatches: 1 });
+    await expect(lake.table("t").filesSql({ at: hot })).rejects.toMatchObject({ code: "hot_rows" });
+    await expect(lake.table("none").filesSql()).rejects.toMatchObject({ code: "table_not_found" });
+  });
+
+  it("says what to do where it may not fold", async () => {
+    await using folding = await opened();
+    await folding.append({ a: [{ id: 1 }] });
+    const { store, catalog } = folding;
+    const reader = await Lake.open({ store, catalog }, { mode: "read" });
+    await expect(reader.table("t").filesSql()).rejects.toMatchObject({
+      code: "hot_rows",
+      message: expect.stringContaining("open for writing"),
+    });
+    expect(await folding.hot()).toEqual(["a"]);
+  });
+});
+
 describe("a fold that is disturbed", () => {
   /** Does something between staging and commit, once. */
   function beforeCommit(catalog: Catalog, work: () => Promise<unknown>): void {

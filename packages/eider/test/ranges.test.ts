@@ -45,6 +45,7 @@ async function appended({ text, append, table, pool: options }: Case): Promise<A
   const host = {
     open: lake,
     run: <T>(work: () => Promise<T>) => work(),
+    appended: () => undefined,
     assertWritable: () => {},
     writers: new Set<never>(),
   };

@@ -271,7 +271,7 @@ function hotRows({ name, hotBatches }: TableInfo, snapshot: number): QueryError 
   return new QueryError(
     "hot_rows",
     `${hotBatches} small batches of table ${JSON.stringify(name)} are in no file at snapshot ${snapshot}: ` +
-      'fold them first, with lake.maintain({ fold: "all" }) on a lake that is open for writing, or eider maintain --fold all',
+      "asked for the newest snapshot of a lake that is open for writing, they are folded into files first",
     { subject: name },
   );
 }

@@ -102,7 +102,7 @@ describe("hot batches in SQL", () => {
     await using lake = await lakeOf({ a: ['{"id":1}'] });
     await expect(lake.engine.filesSql("t")).rejects.toMatchObject({
       code: "hot_rows",
-      message: expect.stringContaining('lake.maintain({ fold: "all" })'),
+      message: expect.stringContaining("they are folded"),
     });
   });
 

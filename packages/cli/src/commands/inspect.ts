@@ -1,7 +1,7 @@
 /** The commands that look at a lake's metadata. None of them creates or changes anything. */
 
 import { Command } from "commander";
-import { formatType, NotFoundError, type SnapshotInfo } from "eider";
+import { formatType, type Lake, NotFoundError, QueryError, type SnapshotInfo } from "eider";
 import { atOption, atOptions, positiveNumber, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
 import { formatTable } from "../table.js";
@@ -117,11 +117,16 @@ export function filesCommand(context: Context): Command {
     "List a table's data files, or print the SQL that reads them in plain DuckDB.",
   )
     .addOption(atOption("as of"))
-    .option("--sql", "print a SELECT over read_parquet([…]) that gives the table's rows")
+    .option("--sql", "print a SELECT over read_parquet([…]) that gives the table's rows; folds hot batches first")
     .addHelpText("after", '\nExamples:\n  eider files ./lake events\n  duckdb -c "$(eider files ./lake events --sql)"')
     .action(async (where: string, name: string, flags: AtFlag & { readonly sql?: boolean }) => {
       if (flags.sql) {
-        const sql = await withLake(where, READ, (lake) => lake.table(name).filesSql(atOptions(flags)));
+        const filesSql = (lake: Lake): Promise<string> => lake.table(name).filesSql(atOptions(flags));
+        const sql = await withLake(where, READ, filesSql).catch((error: unknown) => {
+          // Only then is the lake written to.
+          if (flags.at !== undefined || !(error instanceof QueryError) || error.code !== "hot_rows") throw error;
+          return withLake(where, { mode: "open" }, filesSql);
+        });
         await print(context, flags, { sql }, () => `${sql}\n`);
         return;
       }

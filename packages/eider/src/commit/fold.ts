@@ -28,10 +28,10 @@ const PAGE = 128;
 export interface FoldOptions {
   /** Only batches up to this snapshot: a table that is appended to all the time has an end too. */
   readonly until: number;
-  readonly signal: AbortSignal | undefined;
-  /** Whether nothing more is to be begun. */
-  readonly isOver: () => boolean;
-  readonly onBatches: (batches: number, rows: number) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** Whether nothing more is to be begun. Default: no. */
+  readonly isOver?: () => boolean;
+  readonly onBatches?: (batches: number, rows: number) => void;
 }
 
 export interface Folded extends FoldTotals {
@@ -42,7 +42,7 @@ export interface Folded extends FoldTotals {
 /** Folds what is hot of a table, one commit for each range of batches. */
 export async function foldTable(context: AppendContext, tableId: string, options: FoldOptions): Promise<Folded> {
   let total: FoldTotals = { batches: 0, rows: 0, files: 0, bytes: 0 };
-  for (let tries = 0; tries < MAX_ATTEMPTS && !options.isOver(); ) {
+  for (let tries = 0; tries < MAX_ATTEMPTS && !options.isOver?.(); ) {
     options.signal?.throwIfAborted();
     const range = await nextRange(context.catalog, tableId, options.until);
     if (!range) return { ...total, finished: true };
@@ -157,7 +157,7 @@ async function stageRange(
       rows += aligned.length;
     }
     ids.push(...batches.map(({ batchId }) => batchId));
-    onBatches(batches.length, rows);
+    onBatches?.(batches.length, rows);
     after = batches.at(-1)!.addedIn;
     await timer.turn();
   }
