@@ -262,6 +262,7 @@ export class MemoryState implements CatalogState {
             addedIn,
             batchId: batch,
             rows,
+            bytes: rowsOf.data.length,
             schemaVersion,
             schema: t.versions[schemaVersion - 1]!.schema,
             data: Buffer.from(rowsOf.data),
