@@ -69,6 +69,7 @@ export type Change =
   | { readonly change: "cursor"; readonly name: string; readonly position: string | undefined }
   /** Without a snapshot the name is given up. */
   | { readonly change: "tag"; readonly name: string; readonly snapshot: number | undefined }
+  | { readonly change: "expire"; readonly before: number; readonly unusedSince: number }
   /** Of a table, from this snapshot on. */
   | { readonly change: "totals"; readonly table: string; readonly totals: Totals };
 
@@ -161,6 +162,11 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
       case "tag":
         changes.push({ change: "tag", name: operation.name, snapshot: operation.snapshot });
         break;
+      case "expire": {
+        const { before, unusedSince } = operation;
+        changes.push({ change: "expire", before, unusedSince });
+        break;
+      }
       case "floor":
         break; // in the entry itself
     }

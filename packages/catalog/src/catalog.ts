@@ -256,6 +256,11 @@ export type Operation =
   | { readonly op: "tag"; readonly name: string; readonly snapshot?: number }
   /** Takes the texts of rejects away, for good: their ids. What is gone already stays so. */
   | { readonly op: "purge"; readonly table: string; readonly rejects: readonly string[] }
+  /**
+   * Ends the snapshots before one: only what has a tag can still be asked for. What no snapshot has shown since snapshot
+   * `unusedSince`, but those that had ended by then, is let go of: rows of hot batches, and data files, which may be deleted.
+   */
+  | { readonly op: "expire"; readonly before: number; readonly unusedSince: number }
   /** Raises the floor: staged files with an older base may no longer be committed, and may be deleted. */
   | { readonly op: "floor"; readonly floor: number };
 
@@ -288,6 +293,8 @@ export type StaleReason =
   | "intent"
   /** A file or hot batch that was to be removed is gone. */
   | "removed"
+  /** Snapshots have ended as far already. */
+  | "expired"
   | "snapshot"
   /** A cursor was moved by somebody else. Planning again cannot help, only reading again. */
   | "cursor"
@@ -300,6 +307,16 @@ export interface Head {
   /** Milliseconds since the epoch of the head's entry; 0 for an empty lake. */
   readonly time: number;
   readonly floor: number;
+}
+
+/** How far snapshots have ended. 0 where none have. */
+export interface Expiry {
+  /** Those before this one have ended, but for those with a tag. */
+  readonly before: number;
+  /** See the operation `expire`. */
+  readonly unusedSince: number;
+  /** What only snapshots before this one show was let go of. */
+  readonly purged: number;
 }
 
 /** A writer's announcement that it stages files: they are left alone until it ends or the floor passes its base. */
@@ -356,10 +373,16 @@ export interface Catalog extends AsyncDisposable {
   /**
    * Number of the snapshot meant: itself, the largest with time ≤ the instant, or the one with this tag. 0 is the lake before
    * its first commit.
-   * @throws NotFoundError `snapshot_not_found`, `tag_not_found`
+   * @param options.expired takes snapshots that have ended, too
+   * @throws NotFoundError `snapshot_not_found`, `snapshot_expired`, `tag_not_found`
    */
-  resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number>;
-  /** Oldest first, from the one after `after`; `limit` is 1000 by default. */
+  resolveSnapshot(
+    at: number | Date | { readonly tag: string },
+    options?: { readonly expired?: boolean },
+  ): Promise<number>;
+  /** In force at a snapshot, by default at the head. */
+  expiry(at?: number): Promise<Expiry>;
+  /** Oldest first, those that have ended too, from the one after `after`; `limit` is 1000 by default. */
   snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]>;
   /** Live tables at a snapshot (default head), by name. */
   tables(at?: number): Promise<TableInfo[]>;
@@ -421,6 +444,8 @@ export interface Catalog extends AsyncDisposable {
   retire(snapshot: number): Promise<boolean>;
   /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
+  /** Those of the keys that were committed and that no snapshot needs any more: they may be deleted. */
+  unusedKeys(keys: readonly string[]): Promise<Set<string>>;
   /**
    * Commits a draft as the next entry: all of it or nothing.
    * @throws BatchConflictError `batch_conflict` a batch id is known with other content; `transaction_conflict` only some

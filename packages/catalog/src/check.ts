@@ -5,7 +5,7 @@
 
 import { type Field, nameKey, type Schema, sameSchema } from "@eider/core";
 import { boundClass, fitsBound, isIntegerType, leafFields } from "./bounds.js";
-import type { DataFile, Draft, HotRows, Operation, StaleReason } from "./catalog.js";
+import type { DataFile, Draft, Expiry, HotRows, Operation, StaleReason } from "./catalog.js";
 import { checkBatches, checkCursors } from "./check-batches.js";
 import { quote } from "./names.js";
 
@@ -87,6 +87,10 @@ export interface CatalogState {
   totals(table: string): Totals;
   /** The last snapshot that changed its rows or its files. */
   changedIn(table: string): number;
+  /** How far snapshots have ended. */
+  expiry(): Pick<Expiry, "before" | "unusedSince">;
+  /** Whether a snapshot has a tag, which keeps it. */
+  isTagged(snapshot: number): boolean;
   /** The table as it was at a snapshot; undefined if it was not there. */
   past(table: string, snapshot: number): PastTable | undefined;
 }
@@ -120,6 +124,7 @@ type Append = Extract<Operation, { op: "append" }>;
 type Rearrange = Extract<Operation, { op: "rearrange" }>;
 type Rollback = Extract<Operation, { op: "rollback" }>;
 type Tag = Extract<Operation, { op: "tag" }>;
+type Expire = Extract<Operation, { op: "expire" }>;
 type SchemaChange = Extract<Operation, { op: "schema" }>;
 
 /**
@@ -163,11 +168,13 @@ class Planning {
   /** Tables whose live files are not those of the state any more. */
   readonly #rolledBack = new Set<string>();
   #floor: number;
+  #expiry: Pick<Expiry, "before" | "unusedSince">;
   #oldest: DataFile | undefined;
 
   constructor(state: CatalogState) {
     this.#state = state;
     this.#floor = state.head().floor;
+    this.#expiry = state.expiry();
   }
 
   check(draft: Pick<Draft, "operations" | "expectSnapshot">): Verdict | undefined {
@@ -204,6 +211,8 @@ class Planning {
         return this.#tag(operation);
       case "purge":
         return this.#live(operation.table) ? undefined : this.#missing(operation.table);
+      case "expire":
+        return this.#expire(operation);
       case "floor":
         return this.#raise(operation.floor);
     }
@@ -278,6 +287,7 @@ class Planning {
   #rollback({ table: id, to }: Rollback): Verdict | undefined {
     const table = this.#live(id);
     if (!table) return this.#missing(id);
+    if (this.#hasEnded(to)) return invalid("bad_rollback", table.name, `snapshot ${to} has expired`);
     const past = this.#state.past(id, to);
     if (!past) {
       return invalid("bad_rollback", table.name, `there was no table ${quote(table.name)} at snapshot ${to}`);
@@ -295,6 +305,27 @@ class Planning {
     if (snapshot !== undefined && (snapshot < 1 || snapshot > n)) {
       return invalid("bad_tag", name, `there is no snapshot ${snapshot} to tag: the lake has snapshots 1 to ${n}`);
     }
+    if (snapshot !== undefined && this.#hasEnded(snapshot)) {
+      return invalid("bad_tag", name, `snapshot ${snapshot} has expired and cannot be tagged any more`);
+    }
+    return undefined;
+  }
+
+  #hasEnded(snapshot: number): boolean {
+    return snapshot < this.#expiry.before && !this.#state.isTagged(snapshot);
+  }
+
+  #expire({ before, unusedSince }: Expire): Verdict | undefined {
+    const { n } = this.#state.head();
+    if (before > n || unusedSince > n) {
+      return invalid("bad_expiry", String(before), `the lake has snapshots 1 to ${n}: they end before one of them`);
+    }
+    const now = this.#expiry;
+    const back = before < now.before || unusedSince < now.unusedSince;
+    if (back || (before === now.before && unusedSince === now.unusedSince)) {
+      return stale("expired", `snapshots before ${now.before} have ended already`);
+    }
+    this.#expiry = { before, unusedSince };
     return undefined;
   }
 

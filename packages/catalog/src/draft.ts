@@ -93,6 +93,10 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
       checkTagName(operation.name);
       if (operation.snapshot !== undefined) checkCount(operation.snapshot, "snapshot of a tag");
       return;
+    case "expire":
+      checkCount(operation.before, "snapshot to keep");
+      checkCount(operation.unusedSince, "snapshot since which something is unused");
+      return;
     case "floor":
       checkCount(operation.floor, "floor");
   }

@@ -361,6 +361,8 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
       const snapshot = json.optional("snapshot");
       return { op, name: json.get("name").text(), ...(snapshot && { snapshot: snapshot.count(1) }) };
     }
+    case "expire":
+      return { op, before: json.get("before").count(1), unusedSince: json.get("unusedSince").count() };
     case "floor":
       return { op, floor: json.get("floor").count() };
     default:

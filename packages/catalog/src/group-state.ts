@@ -4,7 +4,7 @@
  */
 
 import type { Schema } from "@eider/core";
-import type { Operation } from "./catalog.js";
+import type { Expiry, Operation } from "./catalog.js";
 import type {
   BatchRecord,
   CatalogState,
@@ -101,6 +101,14 @@ export class GroupState implements CatalogState {
 
   liveHot(table: string, batch: string): Extent | undefined {
     return this.#state.liveHot(table, batch);
+  }
+
+  expiry(): Pick<Expiry, "before" | "unusedSince"> {
+    return this.#state.expiry();
+  }
+
+  isTagged(snapshot: number): boolean {
+    return this.#state.isTagged(snapshot);
   }
 
   past(table: string, snapshot: number): PastTable | undefined {

@@ -7,6 +7,7 @@ import type {
   CommitResult,
   CursorInfo,
   Draft,
+  Expiry,
   FilesOptions,
   Head,
   HotBatch,
@@ -31,6 +32,7 @@ import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "
 import { assertFollows, type GroupPlan, planGroup, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
+import { assertNotExpired, findExpiry, isUnused } from "./sqlite-expiry.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
 import { findMark, findReceipt, listReceipts } from "./sqlite-receipts.js";
@@ -161,12 +163,23 @@ export class SqliteCatalog implements Catalog {
     });
   }
 
-  async resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number> {
-    if (typeof at === "number") return this.#connection.read((driver) => snapshotAt(driver, at));
-    if ("tag" in at) return this.#connection.read((driver) => taggedSnapshot(driver, at.tag));
-    const time = at.getTime();
-    if (Number.isNaN(time)) throw new InvalidInputError("bad_snapshot", "the instant to look at is an invalid Date");
-    return this.#connection.read((driver) => snapshotAtTime(driver, time));
+  async resolveSnapshot(
+    at: number | Date | { readonly tag: string },
+    options: { readonly expired?: boolean } = {},
+  ): Promise<number> {
+    if (at instanceof Date && Number.isNaN(at.getTime())) {
+      throw new InvalidInputError("bad_snapshot", "the instant to look at is an invalid Date");
+    }
+    return this.#connection.read((driver) => {
+      if (typeof at === "object" && "tag" in at) return taggedSnapshot(driver, at.tag);
+      const found = typeof at === "number" ? snapshotAt(driver, at) : snapshotAtTime(driver, at.getTime());
+      if (!options.expired) assertNotExpired(driver, found, "before");
+      return found;
+    });
+  }
+
+  async expiry(at?: number): Promise<Expiry> {
+    return this.#connection.read((driver) => findExpiry(driver, at));
   }
 
   async snapshots(page: { after?: number; limit?: number } = {}): Promise<SnapshotInfo[]> {
@@ -279,6 +292,10 @@ export class SqliteCatalog implements Catalog {
 
   async referencedKeys(keys: readonly string[]): Promise<Set<string>> {
     return this.#connection.read((driver) => referencedKeys(driver, keys));
+  }
+
+  async unusedKeys(keys: readonly string[]): Promise<Set<string>> {
+    return this.#connection.read((driver) => new Set(keys.filter((key) => isUnused(driver, key))));
   }
 
   async commit(draft: Draft): Promise<CommitResult> {

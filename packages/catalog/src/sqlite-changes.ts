@@ -6,6 +6,7 @@ import type { JsonReader } from "./json-reader.js";
 import { quote } from "./names.js";
 import { formatPosition, parsePosition } from "./position.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
+import { findExpiry } from "./sqlite-expiry.js";
 import { readJson } from "./sqlite-json.js";
 import { tableNumber } from "./sqlite-tables.js";
 
@@ -19,8 +20,8 @@ export function listChanges(
 ): TableChange[] {
   const table = tableNumber(driver, tableId);
   const start = parsePosition(after);
-  assertKept(driver, start.snapshot, start.changes === undefined);
   if (!table) return [];
+  assertKept(driver, table.created_in, start.snapshot, start.changes === undefined);
   let next = start.changes === undefined ? start.snapshot + 1 : start.snapshot;
   for (;;) {
     const rows = driver.all<EntryRow>(
@@ -82,9 +83,9 @@ export function readMeta(json: JsonReader): Meta {
 }
 
 /** Whether all that lies behind a snapshot is still there; with `complete` the snapshot itself is not needed. */
-function assertKept(driver: SqliteDriver, snapshot: number, complete: boolean): void {
-  const first = driver.get<{ n: number | null }>("SELECT min(n) AS n FROM entries")?.n ?? 1;
-  if ((complete ? snapshot + 1 : snapshot) >= first || snapshot === 0) return;
+function assertKept(driver: SqliteDriver, createdIn: number, snapshot: number, complete: boolean): void {
+  const first = findExpiry(driver).before;
+  if ((complete ? snapshot + 1 : snapshot) >= first || createdIn >= first) return;
   throw new CatalogError(
     "cursor_expired",
     `snapshots before ${first} are kept no longer, and the position is in snapshot ${snapshot}: what came between is not told ` +

@@ -6,6 +6,7 @@ import type { IntegerBounds, ListedFile } from "./catalog.js";
 import { readPartitionValue, readSchema } from "./entry.js";
 import type { FilePredicate } from "./file-predicate.js";
 import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
+import { isUnused } from "./sqlite-expiry.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { type PredicateContext, predicateCondition } from "./sqlite-predicate.js";
 import { LIVE } from "./sqlite-schema.js";
@@ -272,7 +273,8 @@ export function rollBackFiles(driver: SqliteDriver, table: number, n: number, to
   }
 }
 
-/** Those of the keys that were committed: without expiry, every snapshot can still be asked for. */
+/** Those of the keys that were committed, and were not let go of. */
 export function referencedKeys(driver: SqliteDriver, keys: readonly string[]): Set<string> {
-  return new Set(keys.filter((key) => driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined));
+  const known = keys.filter((key) => driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined);
+  return new Set(known.filter((key) => !isUnused(driver, key)));
 }

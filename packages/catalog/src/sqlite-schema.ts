@@ -219,6 +219,21 @@ const MIGRATIONS: readonly string[] = [
   UPDATE receipts SET rejected =
     (SELECT count(*) FROM rejects r WHERE r.table_no = receipts.table_no AND r.batch = receipts.batch);
   `,
+  // Snapshots before `before` have ended; what only those before `purged` show was let go of. Tags that ended since
+  // `unused_since` still keep what they kept.
+  `
+  CREATE TABLE expiries (
+    n INTEGER PRIMARY KEY REFERENCES entries,
+    ${count("before")},
+    ${count("unused_since")},
+    ${count("purged")}
+  ) STRICT;
+
+  CREATE TABLE ended_tags (
+    snapshot INTEGER PRIMARY KEY,
+    ${count("ended_in")}
+  ) STRICT;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -4,6 +4,7 @@ import { NotFoundError } from "@eider/core";
 import type { SnapshotInfo } from "./catalog.js";
 import { readMeta } from "./sqlite-changes.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
+import { assertNotExpired } from "./sqlite-expiry.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { tableNumber } from "./sqlite-tables.js";
 
@@ -11,11 +12,17 @@ function headOf(driver: SqliteDriver): number {
   return driver.get<{ n: number | null }>("SELECT max(n) AS n FROM entries")?.n ?? 0;
 }
 
-/** The snapshot meant by `at`, by default the head. */
+/**
+ * The snapshot meant by `at`, by default the head. It may have ended, so that queries that run can go on; not if
+ * something of it was let go of.
+ */
 export function snapshotAt(driver: SqliteDriver, at: number | undefined): number {
   const head = headOf(driver);
   if (at === undefined) return head;
-  if (Number.isInteger(at) && at >= 0 && at <= head) return at;
+  if (Number.isInteger(at) && at >= 0 && at <= head) {
+    assertNotExpired(driver, at, "purged");
+    return at;
+  }
   throw new NotFoundError("snapshot_not_found", `there is no snapshot ${at}: the lake has snapshots 1 to ${head}`, {
     subject: String(at),
   });

@@ -3,7 +3,7 @@
 import { CatalogError, type ColumnStatistics, type Field, nameKey, type Schema } from "@eider/core";
 import type { Change } from "./apply.js";
 import { boundClass, leafFields, toOrderedBytes } from "./bounds.js";
-import type { DataFile, SourceRange } from "./catalog.js";
+import type { DataFile, Expiry, SourceRange } from "./catalog.js";
 import type {
   BatchRecord,
   CatalogState,
@@ -17,6 +17,7 @@ import type {
 } from "./check.js";
 import { blobBytes, type Entry, encodeHeader, readSchema, valueToJson } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
+import { endTag, expire, findExpiry, isTagged } from "./sqlite-expiry.js";
 import { rollBackFiles } from "./sqlite-files.js";
 import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
 import { corrupt, readJson } from "./sqlite-json.js";
@@ -150,16 +151,21 @@ export class SqliteState implements CatalogState {
     return this.#driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined;
   }
 
+  // A table that the draft itself creates has nothing yet.
+
   liveFile(table: string, key: string): Extent | undefined {
+    const no = this.#number(table);
+    if (no === undefined) return undefined;
     return this.#driver.get<{ rows: number; bytes: number }>(
       `SELECT rows, bytes FROM files WHERE key = ? AND table_no = ? AND removed_in = ${LIVE}`,
       key,
-      this.#need(table),
+      no,
     );
   }
 
   liveHot(table: string, batch: string): Extent | undefined {
-    return findLiveHot(this.#driver, this.#need(table), batch);
+    const no = this.#number(table);
+    return no === undefined ? undefined : findLiveHot(this.#driver, no, batch);
   }
 
   changedIn(table: string): number {
@@ -178,6 +184,14 @@ export class SqliteState implements CatalogState {
       this.#need(table),
     );
     return row ?? corrupt(`the table ${table} has no totals`);
+  }
+
+  expiry(): Expiry {
+    return findExpiry(this.#driver);
+  }
+
+  isTagged(snapshot: number): boolean {
+    return isTagged(this.#driver, snapshot);
   }
 
   past(table: string, snapshot: number): PastTable | undefined {
@@ -304,6 +318,7 @@ export class SqliteState implements CatalogState {
           }
           break;
         case "tag":
+          endTag(this.#driver, change.name, n);
           if (change.snapshot === undefined) this.#driver.run("DELETE FROM tags WHERE name = ?", change.name);
           else
             this.#driver.run(
@@ -311,6 +326,9 @@ export class SqliteState implements CatalogState {
               change.name,
               change.snapshot,
             );
+          break;
+        case "expire":
+          expire(this.#driver, n, change.before, change.unusedSince);
           break;
         case "totals":
           this.#totals.set(change.table, change.totals);

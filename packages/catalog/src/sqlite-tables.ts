@@ -73,6 +73,6 @@ function toTableInfo(row: TableRow): TableInfo {
 export function tableNumber(
   driver: SqliteDriver,
   id: string,
-): { no: number; name: string; dropped_in: number | null } | undefined {
-  return driver.get("SELECT no, name, dropped_in FROM tables WHERE id = ?", id);
+): { no: number; name: string; created_in: number; dropped_in: number | null } | undefined {
+  return driver.get("SELECT no, name, created_in, dropped_in FROM tables WHERE id = ?", id);
 }

@@ -31,6 +31,7 @@ function summarizeOperation(operation: Operation, meta: Meta): object {
     case "cursor":
     case "tag":
       return { op: operation.op, name: operation.name };
+    case "expire":
     case "floor":
       return { op: operation.op };
     default:

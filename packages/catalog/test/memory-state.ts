@@ -50,6 +50,8 @@ export class MemoryState implements CatalogState {
   readonly #tables = new Map<string, Table>();
   readonly cursors = new Map<string, string>();
   readonly tags = new Map<string, number>();
+  readonly #endedTags: { snapshot: number; endedIn: number }[] = [];
+  readonly expiries: { n: number; before: number; unusedSince: number; purged: number }[] = [];
 
   head(): EntryHead {
     return this.#head;
@@ -102,12 +104,12 @@ export class MemoryState implements CatalogState {
   }
 
   liveFile(table: string, key: string): Extent | undefined {
-    const { files } = this.#tables.get(table)!;
-    return files.find(({ file, removedIn }) => file.key === key && removedIn === Infinity)?.file;
+    return this.#tables.get(table)?.files.find(({ file, removedIn }) => file.key === key && removedIn === Infinity)
+      ?.file;
   }
 
   liveHot(table: string, batch: string): Extent | undefined {
-    const found = this.#tables.get(table)!.hot.find((hot) => hot.batch === batch && hot.removedIn === Infinity);
+    const found = this.#tables.get(table)?.hot.find((hot) => hot.batch === batch && hot.removedIn === Infinity);
     return found && { rows: found.rows, bytes: found.rowsOf.data.length };
   }
 
@@ -117,6 +119,40 @@ export class MemoryState implements CatalogState {
 
   totals(table: string): Totals {
     return this.#tables.get(table)!.totals.at(-1)!.totals;
+  }
+
+  expiry(): { before: number; unusedSince: number; purged: number } {
+    return this.expiries.at(-1) ?? { before: 0, unusedSince: 0, purged: 0 };
+  }
+
+  isTagged(snapshot: number): boolean {
+    return [...this.tags.values()].includes(snapshot);
+  }
+
+  /** Snapshots at which queries may still read. */
+  readable(): number[] {
+    const { purged, unusedSince } = this.expiry();
+    const kept = [
+      ...this.tags.values(),
+      ...this.#endedTags.filter((t) => t.endedIn > unusedSince).map((t) => t.snapshot),
+    ];
+    return Array.from({ length: this.#head.n }, (_, i) => i + 1).filter((n) => n >= purged || kept.includes(n));
+  }
+
+  /** Keys of files that no snapshot which may be read shows, nor one that is to come. */
+  unusedKeys(): string[] {
+    const readable = this.readable();
+    const { purged } = this.expiry();
+    const all = new Set<string>();
+    const used = new Set<string>();
+    for (const { files, droppedIn } of this.#tables.values()) {
+      for (const { file, addedIn, removedIn } of files) {
+        const end = Math.min(removedIn, droppedIn);
+        all.add(file.key);
+        if (end > purged || readable.some((n) => n >= addedIn && n < end)) used.add(file.key);
+      }
+    }
+    return [...all].filter((key) => !used.has(key));
   }
 
   past(id: string, at: number): PastTable | undefined {
@@ -192,7 +228,15 @@ export class MemoryState implements CatalogState {
         if (change.position === undefined) this.cursors.delete(change.name);
         else this.cursors.set(change.name, change.position);
         return;
+      case "expire": {
+        const { before, unusedSince } = change;
+        const purged = this.expiries.findLast(({ n }) => n <= unusedSince)?.before ?? 0;
+        this.expiries.push({ n: snapshot, before, unusedSince, purged });
+        return;
+      }
       case "tag":
+        if (this.tags.has(change.name))
+          this.#endedTags.push({ snapshot: this.tags.get(change.name)!, endedIn: snapshot });
         if (change.snapshot === undefined) this.tags.delete(change.name);
         else this.tags.set(change.name, change.snapshot);
         return;

@@ -68,6 +68,7 @@ export function byteSize(text: string): number {
 }
 
 export const hours = (text: string): number => duration(text, "hours");
+export const days = (text: string): number => duration(text, "days");
 export const seconds = (text: string): number => duration(text, "seconds");
 
 function duration(text: string, unit: string): number {

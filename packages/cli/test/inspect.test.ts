@@ -252,9 +252,10 @@ describe("verify and maintain", () => {
     writeFileSync(join(where, stray), "x");
     expect(await text("verify", where)).toMatch(new RegExp(`^stray  ${stray}: .*\n1 file, `));
     const nothing = { batches: 0, rows: 0, files: 0, bytes: 0 };
-    const result = { folded: nothing, finished: true, deleted: [], bytes: 0 };
+    const result = { folded: nothing, finished: true, oldestSnapshot: 1, deleted: [], bytes: 0 };
     expect(await json("maintain", where, "--grace-hours", "0", "--fold", "all")).toEqual(result);
-    expect(await text("maintain", where)).toBe("0 hot batches folded, 0 orphans removed, 0 B\n");
+    expect(await text("maintain", where)).toBe("0 hot batches folded, 0 files removed, 0 B\n");
+    expect(await json("maintain", where, "--retain-snapshots", "1")).toMatchObject({ oldestSnapshot: 1 });
 
     rmSync(join(where, key));
     const outcome = await eider(["verify", where, "--no-hashes"]);

@@ -81,6 +81,7 @@ export type {
   PurgeRejectsResult,
   RejectsOptions,
   ReplayOptions,
+  Retention,
   Source,
   SourceBatch,
   TableDescription,

@@ -1,8 +1,9 @@
-/** What a lake does for itself between appends: hot batches are folded, and orphans removed. */
+/** What a lake does for itself between appends: hot batches are folded, old snapshots end, and orphans are removed. */
 
 import type { Catalog, TableInfo } from "@eider/catalog";
 import type { AppendContext } from "./commit/append.js";
 import { addTotals, type Folded, foldTable } from "./commit/fold.js";
+import { expireSnapshots } from "./expire.js";
 import type { OpenLake } from "./open.js";
 import type { FoldLimits, FoldTotals, MaintainOptions, MaintainResult } from "./options.js";
 import { removeOrphans } from "./orphans.js";
@@ -16,19 +17,26 @@ export async function maintain(
   context: AppendContext,
   options: MaintainOptions,
 ): Promise<MaintainResult> {
-  const { timer } = open;
+  const { catalog, store, clock, timer } = open;
   const { budgetMs = Number.POSITIVE_INFINITY } = options;
   const started = timer.now();
   const isOver = (): boolean => timer.now() - started >= budgetMs;
-  const { finished, ...folded } = await foldDue(open, context, options, isOver);
-  if (isOver()) return { folded, finished: false, deleted: [], bytes: 0 };
-  options.onProgress?.({
-    phase: "orphans",
-    batches: folded.batches,
-    rows: folded.rows,
-    elapsedMs: timer.now() - started,
-  });
-  return { folded, finished, ...(await removeOrphans(open, options)) };
+  const { fold = options.retain === "none" ? "all" : {} } = options;
+  const { finished, ...folded } = await foldDue(open, context, { ...options, fold }, isOver);
+  const { batches, rows } = folded;
+  const report = (phase: "expire" | "orphans"): void =>
+    options.onProgress?.({ phase, batches, rows, elapsedMs: timer.now() - started });
+  const nothing = { deleted: [], bytes: 0 };
+  if (isOver()) return { folded, finished: false, oldestSnapshot: await oldestSnapshot(catalog), ...nothing };
+  report("expire");
+  await expireSnapshots(catalog, store.serverTime?.() ?? clock(), options);
+  report("orphans");
+  const removed = await removeOrphans(open, options);
+  return { folded, finished, oldestSnapshot: await oldestSnapshot(catalog), ...removed };
+}
+
+async function oldestSnapshot(catalog: Catalog): Promise<number> {
+  return Math.max(1, (await catalog.expiry()).before);
 }
 
 /** Folds the tables that are due. */

@@ -17,6 +17,7 @@ import type {
   PurgeRejectsOptions,
   RejectsOptions,
   ReplayOptions,
+  Retention,
   TableOptions,
   VerifyOptions,
 } from "./options.js";
@@ -251,10 +252,17 @@ const MAINTAIN: Rules<MaintainOptions> = {
     expected: '"all", "none" or an object of limits',
     accepts: (value) => value === "all" || value === "none" || isPlain(value),
   },
+  retain: {
+    expected: '"all", "none" or an object with snapshots or ageMs',
+    accepts: (value) => value === "all" || value === "none" || isPlain(value),
+  },
+  queryMaxAgeMs: amount,
+  cursorMaxAgeMs: amount,
   budgetMs: amount,
   signal,
   onProgress: callback,
 };
+const RETENTION: Rules<Exclude<Retention, string>> = { snapshots: amount, ageMs: amount };
 const FOLD_LIMITS: Rules<FoldLimits> = { bytes: amount, batches: amount, ageMs: amount };
 const COPY: Rules<CopyOptions> = { signal, onProgress: callback };
 
@@ -281,6 +289,7 @@ export const checkScopeOptions = (options: ScopeOptions): void => {
 export const checkMaintainOptions = (options: MaintainOptions): void => {
   check("lake.maintain", options, MAINTAIN);
   if (typeof options.fold === "object") check("the limits of fold", options.fold, FOLD_LIMITS);
+  if (typeof options.retain === "object") check("what retain keeps", options.retain, RETENTION);
 };
 /** @throws InvalidInputError `bad_option` */
 export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>

@@ -286,11 +286,35 @@ export interface MaintainOptions {
    * that is folded, all that is hot is.
    */
   readonly fold?: FoldLimits | "all" | "none";
+  /**
+   * Which snapshots can be asked for: `all` (default); `none` but the head, with hot batches folded and files deleted at
+   * once; or the newest so many, and those younger than an age. A snapshot with a tag stays, and so does what a cursor
+   * has still to read. Receipts stay for ever.
+   */
+  readonly retain?: Retention;
+  /**
+   * Milliseconds for which files and hot batches that only ended snapshots show are left for queries that run. Default 24
+   * hours; with `retain: "none"` 0.
+   */
+  readonly queryMaxAgeMs?: number;
+  /** A cursor that was not moved for so many milliseconds keeps nothing any more. Default seven days. */
+  readonly cursorMaxAgeMs?: number;
   /** Milliseconds after which nothing more is begun; what has begun is finished. Default: no limit. */
   readonly budgetMs?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: MaintainProgress) => void;
 }
+
+/** Snapshots to keep: those that are among the newest, or young enough. The head is always kept. */
+export type Retention =
+  | "all"
+  | "none"
+  | {
+      /** Their number. Default 1. */
+      readonly snapshots?: number;
+      /** Milliseconds. Default 0. */
+      readonly ageMs?: number;
+    };
 
 /** When a table is folded: the first limit that is reached counts. */
 export interface FoldLimits {
@@ -303,7 +327,7 @@ export interface FoldLimits {
 }
 
 export interface MaintainProgress {
-  readonly phase: "fold" | "orphans";
+  readonly phase: "fold" | "expire" | "orphans";
   /** That is being folded. */
   readonly table?: string;
   /** Hot batches and their rows that were read to be folded, over all tables so far. */
@@ -325,9 +349,14 @@ export interface MaintainResult {
   readonly folded: FoldTotals;
   /** False if the budget ended first, or other writers got ahead each time: call again. */
   readonly finished: boolean;
-  /** Keys deleted, and those whose unfinished uploads were ended: staged by writers that never committed. */
+  /** The oldest snapshot that can be asked for, those with a tag apart. */
+  readonly oldestSnapshot: number;
+  /**
+   * Keys deleted, and those whose unfinished uploads were ended: staged by writers that never committed, or of snapshots
+   * that have ended.
+   */
   readonly deleted: readonly string[];
-  /** Of the orphans deleted. */
+  /** Of the files deleted. */
   readonly bytes: number;
 }
 

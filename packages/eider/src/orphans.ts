@@ -1,12 +1,13 @@
 /**
- * The removal of orphans: data files that were staged and never committed. Order matters (commit protocol, "Orphans"):
- * the floor is raised first, so that a writer still holding such a file can no longer commit it; only then is anything
- * deleted.
+ * The removal of orphans: data files that were staged and never committed, and those that only ended snapshots show.
+ * Order matters (commit protocol, "Orphans"): the floor is raised first, so that a writer still holding such a file can
+ * no longer commit it; only then is anything deleted.
  */
 
 import type { Catalog } from "@eider/catalog";
-import { NotFoundError, StoreError } from "@eider/core";
+import { StoreError } from "@eider/core";
 import type { ObjectInfo, ObjectStore, UnfinishedUpload } from "@eider/storage";
+import { snapshotAt } from "./expire.js";
 import type { MaintainOptions, MaintainResult } from "./options.js";
 
 /** 24 hours. */
@@ -39,16 +40,10 @@ export async function removeOrphans(
   return { deleted, bytes: orphaned.reduce((sum, { size }) => sum + size, 0) };
 }
 
-async function snapshotAt(catalog: Catalog, time: number): Promise<number> {
-  try {
-    return await catalog.resolveSnapshot(new Date(time));
-  } catch (error) {
-    if (error instanceof NotFoundError) return 0;
-    throw error;
-  }
-}
-
-/** Our own data files (by name) that are old by their base and by their age, and that nothing names. */
+/**
+ * Our own data files (by name) that are old by their base and by their age, and that nothing names; and at any age those
+ * that were committed and are unused, for which there was a wait before.
+ */
 async function orphans(
   store: ObjectStore,
   catalog: Catalog,
@@ -59,7 +54,9 @@ async function orphans(
   const found: ObjectInfo[] = [];
   for await (const page of dataFiles(store, signal)) {
     const old = page.filter(({ key, modifiedAt }) => modifiedAt <= cutoff && (fileBase(key) ?? floor) < floor);
-    found.push(...(await unreferenced(catalog, old)));
+    const unused = await catalog.unusedKeys(page.map(({ key }) => key));
+    const young = page.filter((object) => unused.has(object.key) && !old.includes(object));
+    found.push(...(await unreferenced(catalog, old)), ...young);
   }
   return found;
 }

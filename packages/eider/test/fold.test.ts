@@ -1,66 +1,16 @@
 /** Hot batches become data files: the same rows, whatever happens meanwhile. */
 
-import { type Catalog, type Draft, SqliteCatalog } from "@eider/catalog";
-import { MemoryStore, type ObjectStore } from "@eider/storage";
+import type { Catalog, Draft } from "@eider/catalog";
+import type { ObjectStore } from "@eider/storage";
 import { parquetMetadata } from "hyparquet";
 import { describe, expect, it } from "vitest";
 import { Lake } from "../src/lake.js";
-import type { MaintainProgress, TableOptions } from "../src/options.js";
+import type { MaintainProgress } from "../src/options.js";
 import { appendHot } from "./support/hot-rows.js";
+import { opened } from "./support/lake-of-hot-rows.js";
 import { bytesOf } from "./support/objects.js";
 
 const HOUR_MS = 3_600_000;
-
-class Opened implements AsyncDisposable {
-  readonly store = new MemoryStore();
-  now = Date.UTC(2030, 0, 1);
-  #parts: { readonly lake: Lake; readonly catalog: Catalog } | undefined;
-
-  /** A lake with a table `t` of the given columns. Its own appends make files: what is hot, {@link append} made. */
-  static async with(options: TableOptions): Promise<Opened> {
-    const opened = new Opened();
-    const clock = (): number => opened.now;
-    const catalog = await SqliteCatalog.open({ path: ":memory:", clock });
-    const lake = await Lake.open({ store: opened.store, catalog }, { clock, inlineBytes: 0 });
-    opened.#parts = { lake, catalog };
-    await lake.table("t", options).create();
-    return opened;
-  }
-
-  get lake(): Lake {
-    return this.#parts!.lake;
-  }
-
-  get catalog(): Catalog {
-    return this.#parts!.catalog;
-  }
-
-  append(batches: Parameters<typeof appendHot>[2]): Promise<number> {
-    return appendHot(this.catalog, "t", batches);
-  }
-
-  rows(at?: number): Promise<unknown[]> {
-    return this.lake.with({ values: "json", ...(at !== undefined && { at }) }).sql("FROM t ORDER BY ALL");
-  }
-
-  async hot(): Promise<string[]> {
-    const batches = await this.catalog.hotBatches((await this.catalog.table("t"))!.id);
-    return batches.map(({ batchId }) => batchId);
-  }
-
-  async keys(): Promise<string[]> {
-    const keys: string[] = [];
-    for await (const { key } of this.store.list("")) if (!key.startsWith("_eider/")) keys.push(key);
-    return keys;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lake.close();
-  }
-}
-
-const opened = (options: TableOptions = {}): Promise<Opened> =>
-  Opened.with({ schema: { id: "int64", v: "string" }, ...options });
 
 async function keyValues(store: ObjectStore, key: string): Promise<Record<string, string | undefined>> {
   const { key_value_metadata: pairs = [] } = parquetMetadata(Uint8Array.from(await bytesOf(store, key)).buffer);
@@ -220,6 +170,7 @@ describe("what is folded when", () => {
       ["fold", "t", 0, 0],
       ["fold", "t", 200, 200],
       ["fold", "t", 300, 300],
+      ["expire", undefined, 300, 300],
       ["orphans", undefined, 300, 300],
     ]);
   });

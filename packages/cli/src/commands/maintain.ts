@@ -1,12 +1,13 @@
 /** `eider verify` and `eider maintain`. */
 
 import { Command, Option } from "commander";
-import { CorruptionError, type MaintainResult } from "eider";
-import { hours, seconds } from "../arguments.js";
+import { CorruptionError, type MaintainResult, type Retention } from "eider";
+import { days, hours, seconds, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
 import { formatBytes, formatCount, plural, printable } from "../text.js";
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export function verifyCommand(context: Context): Command {
   return new Command("verify")
@@ -37,9 +38,10 @@ export function verifyCommand(context: Context): Command {
 
 export function maintainCommand(context: Context): Command {
   return new Command("maintain")
-    .summary("fold small batches into files, remove what writers left behind")
+    .summary("fold small batches into files, end old snapshots, remove leftovers")
     .description(
-      "Fold small batches, which are in the catalog, into data files, and remove data files that were staged and never committed.",
+      "Fold small batches, which are in the catalog, into data files; let old snapshots expire, where that is asked for; " +
+        "and remove data files that were staged and never committed, or that only expired snapshots show.",
     )
     .argument("<lake>", "folder of the lake")
     .addOption(
@@ -47,14 +49,21 @@ export function maintainCommand(context: Context): Command {
         .choices(["due", "all", "none"])
         .default("due"),
     )
+    .option("--retain-snapshots <n>", "let older snapshots expire than the newest so many", wholeNumber)
+    .option("--retain-days <n>", "let snapshots expire that are older; with both, those for which both are true", days)
     .option("--budget-seconds <n>", "begin nothing more after so long", seconds)
     .option("--grace-hours <n>", "leave files younger than this alone: their writer may be at work", hours, 24)
-    .addHelpText("after", "\nExamples:\n  eider maintain ./lake\n  eider maintain ./lake --fold all")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  eider maintain ./lake\n  eider maintain ./lake --fold all\n  eider maintain ./lake --retain-days 30",
+    )
     .action(async (where: string, flags: MaintainFlags) => {
       const { fold, graceHours, budgetSeconds } = flags;
+      const retain = retention(flags);
       const result = await withLake(where, { mode: "open" }, (lake) =>
         lake.maintain({
           ...(fold !== "due" && { fold }),
+          ...(retain !== undefined && { retain }),
           graceMs: graceHours * HOUR_MS,
           ...(budgetSeconds !== undefined && { budgetMs: budgetSeconds * 1000 }),
           signal: context.signal,
@@ -68,11 +77,21 @@ interface MaintainFlags extends JsonFlag {
   readonly fold: "due" | "all" | "none";
   readonly graceHours: number;
   readonly budgetSeconds?: number;
+  readonly retainSnapshots?: number;
+  readonly retainDays?: number;
+}
+
+function retention({ retainSnapshots: snapshots, retainDays }: MaintainFlags): Retention | undefined {
+  if (snapshots === undefined && retainDays === undefined) return undefined;
+  return {
+    ...(snapshots !== undefined && { snapshots }),
+    ...(retainDays !== undefined && { ageMs: retainDays * DAY_MS }),
+  };
 }
 
 function describeResult({ folded, finished, deleted, bytes }: MaintainResult): string {
   const batches = folded.batches === 1 ? "1 hot batch" : `${formatCount(folded.batches)} hot batches`;
   const into = folded.files > 0 ? ` into ${plural(folded.files, "file")}, ${formatBytes(folded.bytes)}` : "";
-  const orphans = `${plural(deleted.length, "orphan")} removed, ${formatBytes(bytes)}`;
-  return `${batches} folded${into}, ${orphans}${finished ? "" : "; not finished: run it again"}\n`;
+  const removed = `${plural(deleted.length, "file")} removed, ${formatBytes(bytes)}`;
+  return `${batches} folded${into}, ${removed}${finished ? "" : "; not finished: run it again"}\n`;
 }

@@ -10,6 +10,7 @@ import {
   type CursorInfo,
   checkDraft,
   type Draft,
+  type Expiry,
   type FilesOptions,
   GroupQueue,
   type Head,
@@ -157,9 +158,16 @@ export class SharedCatalog implements Catalog {
     return this.#nextRefresh;
   }
 
-  async resolveSnapshot(at: number | Date | { readonly tag: string }): Promise<number> {
+  async resolveSnapshot(
+    at: number | Date | { readonly tag: string },
+    options?: { readonly expired?: boolean },
+  ): Promise<number> {
     if (typeof at !== "number" || at > (await this.#index.head()).snapshot) await this.refresh();
-    return this.#index.resolveSnapshot(at);
+    return this.#index.resolveSnapshot(at, options);
+  }
+
+  expiry(at?: number): Promise<Expiry> {
+    return this.#index.expiry(at);
   }
 
   /**
@@ -269,6 +277,10 @@ export class SharedCatalog implements Catalog {
 
   referencedKeys(keys: readonly string[]): Promise<Set<string>> {
     return this.#index.referencedKeys(keys);
+  }
+
+  unusedKeys(keys: readonly string[]): Promise<Set<string>> {
+    return this.#index.unusedKeys(keys);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
