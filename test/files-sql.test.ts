@@ -1,6 +1,6 @@
 /**
  * Every vector through a lake: what `eider files --sql` prints gives plain DuckDB the rows that `lake.sql` gives, and
- * both are the vector's own.
+ * both are the vector's own, whether its inputs were put into files or kept hot and folded.
  */
 
 import { join } from "node:path";
@@ -29,23 +29,39 @@ function toJson(value: unknown): unknown {
   return value;
 }
 
+const KINDS = [
+  ["files", FILES],
+  ["hot", {}],
+] as const;
+
 describe.each(loadVectors().map((vector) => [vector.name, vector] as const))("%s", (name, vector) => {
-  it(vector.about, async () => {
-    await using lake = await Lake.open(join(folder, name.replace("/", "-")), FILES);
+  it.each(KINDS)(`as %s: ${vector.about}`, async (kind, options) => {
+    await using lake = await Lake.open(join(folder, `${name.replace("/", "-")}-${kind}`), options);
     const table = lake.table("t", vector.declared ? { schema: vector.declared } : {});
     for (const { bytes, format, csv, rejects } of vector.inputs) {
       const result = await table.append(bytes, { format, ...(csv && { csv }), onReject: "quarantine" });
       expect(result.rowsRejected).toBe(rejects.length);
     }
+    const rows = async (at?: number): Promise<unknown[]> =>
+      (await lake.with(at === undefined ? {} : { at }).sql("SELECT * FROM t")).map(toJson);
+    const [before] = await lake.sql<{ hot: bigint; at: bigint }>(
+      "SELECT hot_batches AS hot, (SELECT max(snapshot) FROM eider.snapshots) AS at FROM eider.tables",
+    );
+    if (kind === "files") expect(before!.hot).toBe(0n);
+    else if (vector.rows.length > 0) expect(before!.hot).toBeGreaterThan(0n);
+    expect(await rows()).toEqual(vector.rows);
     const { schema } = await table.describe();
     const instance = await DuckDBInstance.create(":memory:");
     const connection = await instance.connect();
     try {
+      // Folds what is hot.
       expect(await duckRows(connection, await table.filesSql(), schema)).toEqual(vector.rows);
     } finally {
       connection.closeSync();
       instance.closeSync();
     }
-    expect((await lake.sql("SELECT * FROM t")).map(toJson)).toEqual(vector.rows);
+    expect(await lake.sql("SELECT hot_batches AS hot FROM eider.tables")).toEqual([{ hot: 0n }]);
+    expect(await rows()).toEqual(vector.rows);
+    expect(await rows(Number(before!.at))).toEqual(vector.rows);
   });
 });
