@@ -91,7 +91,7 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const), table }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("floor" as const), floor: fc.nat(8) }) },
   {
-    weight: 3,
+    weight: 5,
     arbitrary: fc.record({
       kind: fc.constant("part" as const),
       table,
