@@ -51,6 +51,8 @@ interface Batch {
   /** What each of its rows says. */
   readonly label: string;
   readonly rows: number;
+  /** Text in each row: much of it makes the batch data files, which small ones are not worth. */
+  readonly textBytes?: number;
   readonly partitionBy?: readonly string[];
 }
 
@@ -64,6 +66,8 @@ interface Job {
 
 const TABLES = ["plain", "parted", "other", "raced", "fed"];
 
+const LARGE = { textBytes: 40_000 };
+
 /** The same job whenever it is tried. */
 function jobOf(writer: number, number: number): Job {
   const label = `w${writer}-${number}`;
@@ -72,9 +76,16 @@ function jobOf(writer: number, number: number): Job {
     case 0:
       return { number, batches: [{ ...own, table: "plain", rows: 5 }] };
     case 1:
-      return { number, batches: [{ ...own, table: "parted", rows: 9, partitionBy: ["part"] }] };
+      return { number, batches: [{ ...own, ...LARGE, table: "parted", rows: 9, partitionBy: ["part"] }] };
     case 2:
-      return { number, together: true, batches: ["plain", "other"].map((table) => ({ ...own, table, rows: 3 })) };
+      return {
+        number,
+        together: true,
+        batches: [
+          { ...own, table: "plain", rows: 3 },
+          { ...own, ...LARGE, table: "other", rows: 3 },
+        ],
+      };
     case 3: {
       const all = `all-${number}`; // every writer tries this one
       return { number, batches: [{ table: "raced", batchId: all, label: all, rows: 4 }] };
@@ -176,8 +187,9 @@ class KillLoop {
     // There are not always orphans: those steps get two turns.
     const turns = [...this.#steps, ...this.#steps.filter((step) => step.startsWith("orphans"))];
     const step = turns[(number >> 1) % turns.length]!;
-    // Some steps come once in a process.
-    const nth = 1 + Math.floor(this.#random() * (/^(lake|orphans)/.test(step) ? 1 : JOBS / 2));
+    // Some steps come once in a process, others with a few of its jobs.
+    const times = /^(lake|orphans)/.test(step) ? 1 : /^(file|intent)/.test(step) ? 3 : JOBS / 2;
+    const nth = 1 + Math.floor(this.#random() * times);
     const moment = { lines: Math.floor(this.#random() * LINES), delayMs: this.#random() * DELAY_MS };
     // The last that was told is tried again too: its answer may not change.
     const argument = {

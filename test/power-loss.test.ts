@@ -232,6 +232,8 @@ interface Batch {
   readonly table: string;
   readonly batchId: string;
   readonly rows: number;
+  /** Text in each row: much of it makes the batch data files, which small ones are not worth. */
+  readonly textBytes?: number;
 }
 
 /** The same whenever it is tried. */
@@ -245,7 +247,7 @@ function jobOf(job: number): {
     case 0:
       return { batches: [{ table: "plain", batchId, rows: 10 }] };
     case 1:
-      return { batches: [{ table: "parted", batchId, rows: 9 }] };
+      return { batches: [{ table: "parted", batchId, rows: 9, textBytes: 10_000 }] };
     case 2:
       return { together: true, batches: ["plain", "other"].map((table) => ({ table, batchId, rows: 3 })) };
     case 3: // at once: they share a sync
@@ -257,7 +259,7 @@ function jobOf(job: number): {
 
 async function runJob(lake: Lake, job: number): Promise<readonly Receipt[]> {
   const { together, maintain, batches } = jobOf(job);
-  if (maintain) await lake.maintain({ graceMs: 0 });
+  if (maintain) await lake.maintain({ graceMs: 0, fold: "all" });
   if (together) {
     const { receipts } = await lake.transaction(async (tx) => {
       for (const batch of batches) await tx.table(batch.table).append(rowsOf(batch), { batchId: batch.batchId });
@@ -272,11 +274,11 @@ async function runJob(lake: Lake, job: number): Promise<readonly Receipt[]> {
   );
 }
 
-function rowsOf({ batchId, rows }: Batch): object[] {
+function rowsOf({ batchId, rows, textBytes = 0 }: Batch): object[] {
   return Array.from({ length: rows }, (_, i) => ({
     batch: batchId,
     i,
     part: `p${i % 3}`,
-    text: `row ${i} of ${batchId}`,
+    text: `row ${i} of ${batchId}`.padEnd(textBytes, "…"),
   }));
 }

@@ -67,7 +67,7 @@ const lake = await Lake.open(
         catalog: await SqliteCatalog.open({ path: join(where, "_eider", "catalog.sqlite"), driver: openDriver }),
       },
   // Four of these rows stay in their entry, five make a file.
-  { cacheDir, inlineBytes: 550 },
+  { cacheDir },
 );
 for (const job of jobs) {
   step("job: to be begun");
@@ -79,7 +79,7 @@ await lake.close();
 /** Does a job, and says of each of its batches `{ status, receipt }`. */
 async function run({ batches, together, maintain }) {
   // Whatever is older than now and not committed may go: who staged it has to stage it again.
-  if (maintain) await lake.maintain({ graceMs: 0 });
+  if (maintain) await lake.maintain({ graceMs: 0, fold: "all" });
   if (together) {
     const { status, receipts } = await lake.transaction(async (tx) => {
       for (const batch of batches) await tx.table(batch.table).append(rowsOf(batch), { batchId: batch.batchId });
@@ -96,9 +96,9 @@ async function run({ batches, together, maintain }) {
 }
 
 /** `batch` tells what each row came with, `i` which of its rows it is. */
-async function* rowsOf({ label, rows }) {
+async function* rowsOf({ label, rows, textBytes = 0 }) {
   for (let i = 0; i < rows; i++) {
     if (i === 1) step("rows: being read");
-    yield { batch: label, i, part: `p${i % 3}`, text: `row ${i} of ${label}` };
+    yield { batch: label, i, part: `p${i % 3}`, text: `row ${i} of ${label}`.padEnd(textBytes, "…") };
   }
 }
