@@ -297,7 +297,9 @@ export class World {
         ...(this.#options.restores && { sameLogMs: 0 }),
       });
     }
-    const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1 });
+    // Of those that meet, some make a file of each batch, and the others keep the same batches in their entries.
+    const inlineBytes = /^p\d*[02468]#/.test(process.name) ? 0 : 1024;
+    const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1, inlineBytes });
     return { lake, catalog, store };
   }
 }
