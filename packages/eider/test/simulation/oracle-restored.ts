@@ -8,7 +8,6 @@
  */
 
 import { CorruptionError, EiderError } from "@eider/core";
-import type { Event } from "./history.js";
 import { replay } from "./model.js";
 import { checkAnswers, checkQuery } from "./oracle-answers.js";
 import { checkEvent, type Wrong } from "./oracle-events.js";
