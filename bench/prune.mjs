@@ -80,6 +80,11 @@ try {
     const ms = median(times);
     console.log(`${name.padEnd(34)} time ${(ms / base).toFixed(2).padStart(8)}   ${ms.toFixed(1).padStart(8)} ms`);
   }
+  const beyond = (name) => (median(contenders[name].times) - base).toFixed(1);
+  const [again, other] = Object.keys(contenders).filter((name) => name.startsWith("lake.sql"));
+  console.log(
+    `beyond plain DuckDB over the one file: ${beyond(again)} ms when repeated, ${beyond(other)} ms when planned anew`,
+  );
   console.log(`opening and first query: ${median(openings).toFixed(0)} ms`);
   const answer = JSON.stringify(await lake.with({ prune: false }).sql(sql), (_, v) =>
     typeof v === "bigint" ? String(v) : v,
