@@ -373,6 +373,11 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     await inner.put("b", pattern(1000, 9));
     await using copies = await cache.localize([{ key: "a", size: 1000, sha256 }]);
     equal(await readFile(copies.paths[0]!), bytes);
+    expect(copies.fetched).toEqual(["a"]);
+    await using both = await cache.localize(["b", "a"]);
+    expect(both.fetched).toEqual(["b"]);
+    await both.release();
+    await cache.purge(["b"]);
     for (const wrong of [{ size: 1000, sha256 }, { size: 999 }, { size: 1001 }]) {
       await expect(cache.localize([{ key: "b", ...wrong }])).rejects.toThrow(CorruptionError);
     }
