@@ -92,6 +92,18 @@ describe("a scope shows", () => {
     expect(await q).toEqual([{ n: 1n }]);
     expect(q.stats).toMatchObject({ snapshot: 6, filesConsidered: 1, filesRead: 1, rows: 1 });
   });
+
+  test("what conditions on the time say, of the statement and of the grant", async () => {
+    await lake.create("times", { ts: "timestamptz" });
+    for (const days of [40, 3, 0]) await lake.append("times", `SELECT now() - INTERVAL ${days} DAY AS ts`);
+    const tables = { times: { where: sql`ts > now() - INTERVAL 30 DAY` } };
+    const recent = scoped({ tables })("SELECT count(*) AS n FROM times WHERE ts > now() - INTERVAL 1 DAY");
+    expect(await recent).toEqual([{ n: 1n }]);
+    const all = scoped({ tables })("SELECT count(*) AS n, min(ts) < current_date AS old FROM times WHERE ts <= now()");
+    expect(await all).toEqual([{ n: 2n, old: true }]);
+    expect(await all.columns()).toMatchObject([{ name: "n" }, { name: "old" }]);
+    await expect(scoped({ tables })("SELECT system.main.now() FROM times").first()).resolves.toBeDefined();
+  });
 });
 
 describe("a scope keeps to its limits", () => {
