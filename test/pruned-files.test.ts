@@ -176,7 +176,7 @@ describe("a statement", () => {
   });
 
   test("that was planned before is planned again for another table of the same name", async () => {
-    await using other = await Lake.open("memory:");
+    await using other = await Lake.open("memory:", FILES);
     const sql = "SELECT count(*) AS n FROM e WHERE a = 1";
     for (const schema of [
       { a: "int64", b: "int64" },
@@ -209,8 +209,8 @@ describe("a statement", () => {
 describe("what was read, and from where,", () => {
   const NONE = { count: 0, bytes: 0 };
 
-  test("is in the statistics: from the store once, then from the cache, and small batches from the catalog", async () => {
-    await using memory = await Lake.open("memory:");
+  test("is in the statistics: from the store once, then from the cache", async () => {
+    await using memory = await Lake.open("memory:", FILES);
     const table = memory.table("e", { schema: { k: "int64" } });
     for (let k = 0; k < 3; k++) await table.append([{ k }]);
     const sizes = (await table.files()).map(({ bytes }) => bytes);
@@ -228,6 +228,18 @@ describe("what was read, and from where,", () => {
       cache: first,
       hot: NONE,
     });
+  });
+
+  test("counts small batches, which are in the catalog", async () => {
+    await using small = await Lake.open("memory:");
+    for (let k = 0; k < 3; k++) await small.table("e", { schema: { k: "int64" } }).append([{ k }]);
+    const query = small.sql("FROM e WHERE k = 0");
+    expect(await query).toEqual([{ k: 0n }]);
+    const [{ bytes }] = (await small.sql("SELECT hot_bytes AS bytes FROM eider.tables")) as [{ bytes: bigint }];
+    const hot = { count: 3, bytes: Number(bytes) };
+    expect(query.stats).toMatchObject({ filesRead: 0, from: { store: NONE, cache: NONE, hot } });
+    const [, files] = await small.sql("EXPLAIN FROM e");
+    expect(files!.explain_value).toContain(`from the catalog 3 small batches of ${bytes} bytes`);
   });
 
   test("is the last row of EXPLAIN, for each table and snapshot", async () => {
@@ -273,7 +285,7 @@ describe("a condition on the time", () => {
   let recent: Lake;
 
   beforeAll(async () => {
-    recent = await Lake.open("memory:");
+    recent = await Lake.open("memory:", FILES);
     const table = recent.table("r", { schema: { ts: "timestamptz", local: "timestamp", day: "date" } });
     for (const age of AGES) {
       const ts = new Date(Date.now() - age * HOUR).toISOString();
@@ -312,7 +324,7 @@ describe("a condition on the time", () => {
 
   test("means one time in the plan and in the run, however long the plan takes", async () => {
     const catalog = await SqliteCatalog.open({ path: ":memory:" });
-    await using lake = await Lake.open({ store: new MemoryStore(), catalog });
+    await using lake = await Lake.open({ store: new MemoryStore(), catalog }, FILES);
     for (const ts of ["2001-02-03T00:00:00Z", "2001-02-04T00:00:00Z"]) await lake.table("r").append([{ ts }]);
     // The first plan takes long by itself.
     await lake.sql("SELECT * FROM r WHERE ts > now()");
