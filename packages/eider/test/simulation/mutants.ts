@@ -113,6 +113,34 @@ export const MUTANTS: readonly Mutant[] = [
     name: "read what a newer version has written",
     faults: [{ file: "packages/catalog/src/entry.ts", find: "if (minReader > READER) {", replace: "if (false) {" }],
   },
+  ...(["local", "shared"] as const).map(
+    (mode): Mutant => ({
+      mode,
+      scenario: "two folds",
+      name: `skip the liveness check (${mode})`,
+      faults: [
+        {
+          file: CHECK,
+          find: "if (!extent || this.#removed.has(key) || this.#rolledBack.has(id)) {",
+          replace: "if (!extent) return undefined; if (false) {",
+        },
+        { file: CHECK, find: "if (added === rows) return undefined;", replace: "return undefined;" },
+      ],
+    }),
+  ),
+  {
+    mode: "shared",
+    scenario: "a group out of patience",
+    name: "delete the files of a group whose outcome is unknown",
+    faults: [
+      {
+        file: SHARED,
+        find: 'isCommitted(outcome) ? settled : "again"',
+        replace:
+          'isCommitted(outcome) ? (drafts.length > 1 ? { failure: new CatalogError("catalog_io", "failed", { retryable: true }) } : settled) : "again"',
+      },
+    ],
+  },
   {
     mode: "shared",
     name: "look for tags in an index that may be old",

@@ -12,6 +12,8 @@ export interface Scenario {
   readonly faultsAt?: readonly string[];
   /** Milliseconds that a commit whose fate is unknown is pursued. */
   readonly patienceMs?: number;
+  /** Bytes of rows that are kept in their entry. Default 0: every append makes a file. */
+  readonly inlineBytes?: number;
 }
 
 const append = (batch: number, content = 0, table = "t"): Timed => ({ kind: "append", table, batch, content });
@@ -104,6 +106,27 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       [[part(0)], [part(2)]],
     ],
     runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
+  },
+  /** The same hot batches are folded by two processes, while a third reads them. */
+  "two folds": {
+    workload: [
+      [[append(0), append(1)], [maintain]],
+      [[append(2)], [maintain, query]],
+    ],
+    inlineBytes: 4096,
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 20 },
+      { mode: "shared", switches: 1, faults: 0, least: 20 },
+      { mode: "local", switches: 2, faults: 0, least: 300, long: true },
+      { mode: "shared", switches: 2, faults: 0, least: 300, long: true },
+    ],
+  },
+  /** Several appends share an entry whose fate is not known. */
+  "a group out of patience": {
+    workload: [[[append(0)], [append(1), append(2), append(3)], [query]]],
+    faultsAt: ["put log"],
+    patienceMs: 0,
+    runs: [{ mode: "shared", switches: 1, faults: 1, least: 20 }],
   },
   /** A store that does not answer, and writers without patience. */
   "out of patience": {

@@ -41,6 +41,8 @@ export interface Report {
 const PROCESSES = { local: 3, shared: 4 };
 /** Milliseconds that a commit whose fate is unknown is pursued. */
 const PATIENCE_MS = 1500;
+/** More than any batch here has: all of them are hot until they are folded. */
+const INLINE_BYTES = 4096;
 
 export class Simulation implements Disposable {
   readonly coverage = new Coverage();
@@ -117,6 +119,7 @@ export class Simulation implements Disposable {
       ]),
       made: restores || of([true, true, true, false]),
       patienceMs: of([PATIENCE_MS, PATIENCE_MS, 0]),
+      inlineBytes: of([0, 0, INLINE_BYTES]),
       // Queries that look first every time, so that all of them have to see it.
       restores,
       stalenessMs: restores ? 0 : of([0, 0, 300]),
@@ -127,7 +130,7 @@ export class Simulation implements Disposable {
   }
 
   #scenarioSchedule(
-    { workload, faultsAt, patienceMs = PATIENCE_MS }: Scenario,
+    { workload, faultsAt, patienceMs = PATIENCE_MS, inlineBytes = 0 }: Scenario,
     choices: Choices,
     trace: boolean,
   ): Promise<Outcome> {
@@ -140,6 +143,7 @@ export class Simulation implements Disposable {
       stalenessMs: 0,
       patienceMs,
       versions: [],
+      inlineBytes,
       restores: false,
       trace,
     };
@@ -195,6 +199,7 @@ interface Settings extends Odds {
   readonly made: boolean;
   readonly patienceMs: number;
   readonly versions: readonly Version[];
+  readonly inlineBytes: number;
   readonly restores: boolean;
   readonly stalenessMs: number;
   readonly trace: boolean;

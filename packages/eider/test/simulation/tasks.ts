@@ -38,7 +38,7 @@ export async function perform(opened: Opened, event: Event): Promise<void> {
     case "query":
       return ifThere(() => query(opened, work, event));
     case "maintain":
-      event.deleted = (await lake.maintain({ graceMs: 0 })).deleted;
+      event.deleted = (await lake.maintain({ graceMs: 0, fold: "all" })).deleted;
       return;
     case "drop":
       return ifThere(async () => {

@@ -48,6 +48,8 @@ export interface WorldOptions {
   readonly patienceMs: number;
   /** What each host runs; one after the other, the last for all that follow. */
   readonly versions: readonly Version[];
+  /** See `LakeOptions`: 0, and every append makes a file. */
+  readonly inlineBytes: number;
   /** Whether the store is set back to a backup, once, while they run. */
   readonly restores: boolean;
 }
@@ -297,8 +299,7 @@ export class World {
         ...(this.#options.restores && { sameLogMs: 0 }),
       });
     }
-    // Of those that meet, some make a file of each batch, and the others keep the same batches in their entries.
-    const inlineBytes = /^p\d*[02468]#/.test(process.name) ? 0 : 1024;
+    const { inlineBytes } = this.#options;
     const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1, inlineBytes });
     return { lake, catalog, store };
   }
