@@ -143,6 +143,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    scenario: "a tag of another host",
     name: "look for tags in an index that may be old",
     faults: [
       { file: SHARED, find: 'if (typeof at !== "number" || at >', replace: 'if (typeof at === "number" && at >' },

@@ -16,7 +16,9 @@ export function checkQuery(
   wrong: (what: string) => void,
 ): void {
   const { seen, work } = event;
-  if (!seen || work.kind !== "query") return;
+  if (work.kind !== "query" || event.outcome !== "ok") return;
+  if (work.tag !== undefined) checkTag(event, work.tag, history, snapshots, wrong);
+  if (!seen) return; // there was no such tag
   const { snapshot, digest } = seen;
   const model = snapshots[snapshot];
   if (!model) {
@@ -25,14 +27,22 @@ export function checkQuery(
   }
   const expected = digestOf(model.tables.values());
   if (expected !== digest) wrong(`snapshot ${snapshot} is\n${expected}\nand was seen as\n${digest}`);
-  if (work.tag === undefined) {
-    const acknowledged = acknowledgedBefore(event, history, stalenessMs) - (work.back ?? 0);
-    if (snapshot < acknowledged) wrong(`saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
-    return;
-  }
-  // A tag is looked for in the log, however old queries may be.
-  const named = snapshots.slice(acknowledgedBefore(event, history, 0)).map(({ tags }) => tags.get(work.tag!));
-  if (!named.includes(snapshot)) wrong(`saw snapshot ${snapshot} as ${work.tag}, which was ${named}`);
+  if (work.tag !== undefined) return;
+  const acknowledged = acknowledgedBefore(event, history, stalenessMs) - (work.back ?? 0);
+  if (snapshot < acknowledged) wrong(`saw snapshot ${snapshot} after ${acknowledged} was acknowledged`);
+}
+
+/** A tag is looked for in the log, however old queries may be: it is what it was at some moment of the query. */
+function checkTag(
+  event: Event,
+  tag: string,
+  history: readonly Event[],
+  snapshots: Model["snapshots"],
+  wrong: (what: string) => void,
+): void {
+  const named = snapshots.slice(acknowledgedBefore(event, history, 0)).map(({ tags }) => tags.get(tag));
+  if (!named.includes(event.seen?.snapshot))
+    wrong(`saw snapshot ${event.seen?.snapshot} as ${tag}, which was ${named}`);
 }
 
 /** The last snapshot that was acknowledged before an event began, by whoever it has to know of. */

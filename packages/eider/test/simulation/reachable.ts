@@ -49,7 +49,7 @@ const BOTH: Steps = {
     "catalog resolveSnapshot": KILLED,
     "list all": READ,
     "list all: answer": KILLED,
-    "catalog referencedKeys": KILLED,
+    "catalog referencedKeys": ["none"],
     "delete data": ["none"],
   },
 };

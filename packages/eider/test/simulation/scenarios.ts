@@ -128,6 +128,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     patienceMs: 0,
     runs: [{ mode: "shared", switches: 1, faults: 1, least: 20 }],
   },
+  /** A host has not heard yet of a tag that another one was told to be there. */
+  "a tag of another host": {
+    workload: [
+      [[append(0)], [{ kind: "tag", name: "v", back: 0 }], [append(1)]],
+      [[query], [{ kind: "query", tag: "v" }]],
+    ],
+    runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
+  },
   /** A store that does not answer, and writers without patience. */
   "out of patience": {
     workload: [[[append(0)], [query]], [[append(0)]]],
