@@ -60,8 +60,12 @@ export function isIntegerType(type: DataType): boolean {
   return /^u?int(8|16|32|64)$/.test(type.kind);
 }
 
+const leavesOf = new WeakMap<Schema, ReadonlyMap<number, Field>>();
+
 /** The fields that hold values themselves, by id: what a file has statistics of. */
-export function leafFields(schema: Schema): Map<number, Field> {
+export function leafFields(schema: Schema): ReadonlyMap<number, Field> {
+  const known = leavesOf.get(schema);
+  if (known) return known;
   const leaves = new Map<number, Field>();
   const visit = (field: Field): void => {
     const children = childFields(field.type);
@@ -69,6 +73,7 @@ export function leafFields(schema: Schema): Map<number, Field> {
     else children.forEach(visit);
   };
   schema.fields.forEach(visit);
+  leavesOf.set(schema, leaves);
   return leaves;
 }
 

@@ -156,7 +156,7 @@ function checkCreations(state: CatalogState, operations: readonly Operation[]): 
 class Planning {
   readonly #state: CatalogState;
   readonly #tables = new Map<string, TableState>();
-  readonly #leaves = new Map<string, Map<number, Field>>();
+  readonly #leaves = new Map<string, ReadonlyMap<number, Field>>();
   readonly #schemas = new Map<string, Schema>();
   readonly #names = new Map<string, string | undefined>();
   readonly #folders = new Set<string>();
@@ -484,7 +484,7 @@ class Planning {
     );
   }
 
-  #leavesOf(table: string, version: number): Map<number, Field> | undefined {
+  #leavesOf(table: string, version: number): ReadonlyMap<number, Field> | undefined {
     const key = versionKey(table, version);
     const known = this.#leaves.get(key);
     if (known) return known;

@@ -3,13 +3,14 @@
 import { type ColumnStatistics, parsePartitionBy } from "@eider/core";
 import { type BoundClass, boundClass, fromOrderedBytes, isIntegerType, leafFields } from "./bounds.js";
 import type { IntegerBounds, ListedFile } from "./catalog.js";
-import { readPartitionValue, readSchema } from "./entry.js";
+import { readPartitionValue } from "./entry.js";
 import type { FilePredicate } from "./file-predicate.js";
 import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 import { isUnused } from "./sqlite-expiry.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { type PredicateContext, predicateCondition } from "./sqlite-predicate.js";
 import { LIVE } from "./sqlite-schema.js";
+import { storedSchemaOf } from "./sqlite-schemas.js";
 import { tableNumber } from "./sqlite-tables.js";
 
 /**
@@ -103,7 +104,7 @@ function predicateContext(driver: SqliteDriver, table: number): PredicateContext
         table,
       )
       .map(({ version, schema: json }) => {
-        const schema = readSchema(readJson(json));
+        const schema = storedSchemaOf(json);
         return { version, schema, leaves: leafFields(schema) };
       }),
   );
@@ -178,7 +179,7 @@ export function integerBounds(driver: SqliteDriver, tableId: string): Map<number
     table.no,
   );
   if (!last) return corrupt(`the table ${tableId} has no schema`);
-  for (const [field, { type }] of leafFields(readSchema(readJson(last.schema)))) {
+  for (const [field, { type }] of leafFields(storedSchemaOf(last.schema))) {
     if (!isIntegerType(type)) continue;
     const unbounded = driver.get(
       `SELECT 1 FROM unbounded u JOIN files f ON f.id = u.file

@@ -4,10 +4,10 @@ import type { Field, Schema } from "@eider/core";
 import { boundClass, toOrderedBytes } from "./bounds.js";
 import type { FieldBounds, HotBatch } from "./catalog.js";
 import type { Extent } from "./check.js";
-import { readSchema } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
-import { corrupt, readJson } from "./sqlite-json.js";
+import { corrupt } from "./sqlite-json.js";
 import { LIVE } from "./sqlite-schema.js";
+import { storedSchemaOf } from "./sqlite-schemas.js";
 import { tableNumber } from "./sqlite-tables.js";
 
 interface HotRow {
@@ -32,6 +32,9 @@ const HOT_AT = `(
   SELECT id, batch, added_in, rows, schema_version FROM hot_batches
   WHERE table_no = ? AND removed_in < ${LIVE} AND added_in > ? AND added_in <= ? AND removed_in > ?
 )`;
+
+/** By itself SQLite would look for one batch among all that are live. */
+export const HOT_BY_BATCH = "hot_batches INDEXED BY hot_batches_by_batch";
 
 export interface ListHotOptions {
   readonly at: number;
@@ -62,7 +65,7 @@ export function listHot(driver: SqliteDriver, tableId: string, options: ListHotO
         table.no,
         version,
       );
-      schema = row ? readSchema(readJson(row.schema)) : corrupt(`the table ${tableId} has no version ${version}`);
+      schema = row ? storedSchemaOf(row.schema) : corrupt(`the table ${tableId} has no version ${version}`);
       schemas.set(version, schema);
     }
     return schema;
@@ -86,7 +89,7 @@ export function listHot(driver: SqliteDriver, tableId: string, options: ListHotO
 
 export function findLiveHot(driver: SqliteDriver, table: number, batch: string): Extent | undefined {
   return driver.get<{ rows: number; bytes: number }>(
-    `SELECT rows, length(data) AS bytes FROM hot_batches WHERE table_no = ? AND batch = ? AND removed_in = ${LIVE}`,
+    `SELECT rows, length(data) AS bytes FROM ${HOT_BY_BATCH} WHERE table_no = ? AND batch = ? AND removed_in = ${LIVE}`,
     table,
     batch,
   );

@@ -15,14 +15,15 @@ import type {
   TableState,
   Totals,
 } from "./check.js";
-import { blobBytes, type Entry, encodeHeader, readSchema, valueToJson } from "./entry.js";
+import { blobBytes, type Entry, encodeHeader, valueToJson } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { endTag, expire, findExpiry, isTagged } from "./sqlite-expiry.js";
 import { rollBackFiles } from "./sqlite-files.js";
-import { addHotBounds, findLiveHot, rollBackHot } from "./sqlite-hot.js";
+import { addHotBounds, findLiveHot, HOT_BY_BATCH, rollBackHot } from "./sqlite-hot.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { findReject, insertReject, markReplayed, purgeRejects } from "./sqlite-rejects.js";
 import { LIVE } from "./sqlite-schema.js";
+import { storedSchemaOf } from "./sqlite-schemas.js";
 import { summarize } from "./summary.js";
 
 const TOTALS = "rows, files, bytes, hot_batches AS hotBatches, hot_bytes AS hotBytes, hot_since AS hotSince";
@@ -35,7 +36,7 @@ export class SqliteState implements CatalogState {
   readonly #totals = new Map<string, Totals>();
   #head: EntryHead | undefined;
   /** The last one asked for: the files of a batch share their schema. */
-  #leaves: { readonly of: string; readonly fields: Map<number, Field> } | undefined;
+  #leaves: { readonly of: string; readonly fields: ReadonlyMap<number, Field> } | undefined;
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
@@ -119,7 +120,7 @@ export class SqliteState implements CatalogState {
       no,
       version,
     );
-    return row && readSchema(readJson(row.schema));
+    return row && storedSchemaOf(row.schema);
   }
 
   batch(table: string, batch: string): BatchRecord | undefined {
@@ -284,7 +285,7 @@ export class SqliteState implements CatalogState {
           break;
         case "removeHot":
           this.#driver.run(
-            "UPDATE hot_batches SET removed_in = ? WHERE table_no = ? AND batch = ? AND removed_in = ?",
+            `UPDATE ${HOT_BY_BATCH} SET removed_in = ? WHERE table_no = ? AND batch = ? AND removed_in = ?`,
             n,
             this.#need(change.table),
             change.batch,
@@ -431,7 +432,7 @@ export class SqliteState implements CatalogState {
     }
   }
 
-  #leavesOf(table: string, version: number): Map<number, Field> {
+  #leavesOf(table: string, version: number): ReadonlyMap<number, Field> {
     const of = `${version} ${table}`;
     if (this.#leaves?.of !== of) {
       const schema = this.schema(table, version) ?? corrupt(`the table ${table} has no schema version ${version}`);

@@ -2,9 +2,9 @@
 
 import { nameKey } from "@eider/core";
 import type { TableInfo } from "./catalog.js";
-import { readSchema } from "./entry.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { readJson } from "./sqlite-json.js";
+import { storedSchemaOf } from "./sqlite-schemas.js";
 
 interface TableRow {
   readonly no: number;
@@ -50,7 +50,7 @@ function toTableInfo(row: TableRow): TableInfo {
     id: row.id,
     name: row.name,
     folder: row.folder,
-    schema: readSchema(readJson(row.schema)),
+    schema: storedSchemaOf(row.schema),
     schemaVersion: row.version,
     lastFieldId: row.last_field_id,
     partitionBy: readJson(row.partition_by)

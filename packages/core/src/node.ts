@@ -1,6 +1,6 @@
 /** The parts of core that need Node: hashing. Everything else runs wherever JavaScript does. */
 
-import { createHash, type Hash } from "node:crypto";
+import { createHash, type Hash, randomBytes } from "node:crypto";
 
 /**
  * What a content hash covers: `bytes` the decompressed bytes of the input; `rows` JavaScript values, each as the text
@@ -51,4 +51,19 @@ export class ContentHash {
 /** The SHA-256 of bytes, or of a text's UTF-8, as 64 hex digits. */
 export function sha256Hex(data: Uint8Array | string): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+const DRAWN_BYTES = 8 * 1024;
+let drawn = new Uint8Array(0);
+let used = 0;
+
+/** So many bytes of the platform's secure random source, which is asked for many at once. */
+export function secureRandom(size: number): Uint8Array {
+  if (size > DRAWN_BYTES) return randomBytes(size);
+  if (used + size > drawn.length) {
+    drawn = randomBytes(DRAWN_BYTES);
+    used = 0;
+  }
+  used += size;
+  return drawn.slice(used - size, used);
 }

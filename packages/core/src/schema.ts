@@ -370,5 +370,5 @@ export function withoutRequired(schema: Schema): Schema {
 
 /** Equal in names, types, nullability and ids, in the same order. */
 export function sameSchema(a: Schema, b: Schema): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

@@ -3,7 +3,6 @@
  * a second catalog for the same store is refused. Lakes at the same place share everything within a process.
  */
 
-import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Catalog, realTimer, SqliteCatalog, type Timer } from "@eider/catalog";
 import { CatalogError, InvalidInputError, NotFoundError, StoreError } from "@eider/core";
+import { secureRandom } from "@eider/core/node";
 import type { RangePool } from "@eider/core/ranges";
 import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
@@ -192,7 +192,7 @@ function openCatalog(path: string, mode: "create" | "open" | "read", options: La
     path,
     mode,
     ...(options.clock && { clock: options.clock }),
-    ...(options.random && { random: options.random }),
+    random: options.random ?? secureRandom,
     ...(options.timer && { timer: options.timer }),
   });
 }
@@ -211,7 +211,7 @@ async function openShared(store: ObjectStore, options: LakeOptions): Promise<Ope
 }
 
 /** Where time, chance and ids come from. */
-function sources({ clock = Date.now, random = randomBytes, timer = realTimer }: LakeOptions) {
+function sources({ clock = Date.now, random = secureRandom, timer = realTimer }: LakeOptions) {
   return { clock, random, timer, newId: () => uuidv7(clock(), random) };
 }
 

@@ -53,7 +53,8 @@ export async function append(
 ): Promise<AppendResult> {
   options.signal?.throwIfAborted();
   // Told before the source is read, not after.
-  const batch = batchKey(options.batchId ?? context.newId());
+  const batch: BatchKey =
+    options.batchId === undefined ? { id: context.newId(), isNew: true } : batchKey(options.batchId);
   if (options.onSeen === "trust") {
     const table = await context.catalog.table(plan.name);
     const known = table && (await findKnown(context.catalog, table, batch));
@@ -113,7 +114,7 @@ async function attempt(work: PendingBatchOptions): Promise<AppendResult | "stale
   const table = await findTable(catalog, plan.name);
   if (table) {
     assertMatches(plan, table);
-    const known = await findKnown(catalog, table, batch);
+    const known = batch.isNew ? undefined : await findKnown(catalog, table, batch);
     if (known?.comparable) await pending.compare(known.receipt, table);
     if (known) return duplicate(known.receipt);
   }

@@ -10,6 +10,8 @@ export interface BatchKey {
   readonly range?: SourceRange;
   /** Of a replay: the ids of its rejects, which its commit marks. */
   readonly replays?: readonly string[];
+  /** Made for this very append: nobody can have committed it before. */
+  readonly isNew?: true;
 }
 
 /** @throws InvalidInputError `bad_batch_id`, `bad_name` */
