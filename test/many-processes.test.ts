@@ -17,7 +17,9 @@ interface Answer {
 
 it("eight processes append 200 batches each: all commit once, and none hears of the lock", async () => {
   const where = temporaryFolder();
-  await (await Lake.open(where)).close();
+  const first = await Lake.open(where);
+  await first.table("t", { schema: { writer: "int64", i: "int64" } }).create();
+  await first.close();
   const at = Date.now() + 3000;
   const children = await Promise.all(
     Array.from({ length: PROCESSES }, (_, writer) =>
@@ -33,7 +35,7 @@ it("eight processes append 200 batches each: all commit once, and none hears of 
   expect(answers.filter(({ status }) => status !== "committed")).toEqual([]);
   // Each append is a commit of its own: numbers are dense, and nobody was told another's.
   expect(answers.map(({ snapshot }) => snapshot).sort((a, b) => a - b)).toEqual(
-    Array.from({ length: total }, (_, i) => i + 1),
+    Array.from({ length: total }, (_, i) => i + 2), // the table is snapshot 1
   );
   for (const { lines } of children) {
     const snapshots = (lines as Answer[]).map(({ snapshot }) => snapshot);

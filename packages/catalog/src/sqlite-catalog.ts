@@ -132,6 +132,7 @@ export class SqliteCatalog implements Catalog {
       busyTimeoutMs: options.busyTimeoutMs ?? 30_000,
       openDriver: options.driver ?? openSqlite,
       timer,
+      clock,
       random,
       identity: () => ({ lakeId: options.lakeId ?? newId(), catalogId: newId(), mode: kind, created: clock() }),
     });

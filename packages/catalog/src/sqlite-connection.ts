@@ -3,7 +3,8 @@
  *
  * Locks: a write transaction takes the write lock when it begins (`BEGIN IMMEDIATE`) and never upgrades a read, which
  * SQLite refuses at once whatever the timeout. SQLite itself blocks the thread for a few milliseconds at most; the rest
- * of the waiting is asynchronous. No transaction is open across an `await`.
+ * of the waiting is asynchronous; who has waited long for the write lock goes first (`lock-queue.ts`). No transaction is open
+ * across an `await`.
  *
  * Durability: WAL with `synchronous = FULL`, so a commit is one fsync of the log.
  */
@@ -11,6 +12,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { CatalogError, NotFoundError } from "@eider/core";
+import { type LockPlace, LockQueue } from "./lock-queue.js";
 import type { OpenDriver, SqliteDriver } from "./sqlite-driver.js";
 import { isBusy, isDiskFull, isOpenRefused, toCatalogError } from "./sqlite-errors.js";
 import { type Identity, isCurrent, migrate } from "./sqlite-schema.js";
@@ -28,6 +30,8 @@ export interface ConnectionOptions {
   readonly busyTimeoutMs: number;
   readonly openDriver: OpenDriver;
   readonly timer: Timer;
+  /** Milliseconds since the epoch, of all processes alike. */
+  readonly clock: () => number;
   /** Random bytes, for jitter. */
   readonly random: (size: number) => Uint8Array;
   readonly identity: () => Identity;
@@ -48,10 +52,14 @@ export class SqliteConnection {
   #closed = false;
   /** Ends when the last write in the queue has. Writers of this process wait here, in order, instead of at the lock. */
   #queue: Promise<void> = Promise.resolve();
+  /** Where the first of them waits for those of other processes. */
+  readonly #others: LockQueue | undefined;
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#name = options.path ?? ":memory:";
+    const { path, clock, random } = options;
+    this.#name = path ?? ":memory:";
+    this.#others = path === undefined ? undefined : new LockQueue({ folder: `${path}-waiting`, clock, random });
   }
 
   static async open(options: ConnectionOptions): Promise<SqliteConnection> {
@@ -91,8 +99,9 @@ export class SqliteConnection {
       done = resolve;
     });
     await before;
+    using place = this.#others?.place();
     try {
-      return await this.#patiently(() => this.#write(body, durable), deadline);
+      return await this.#patiently(() => this.#write(body, durable), deadline, place);
     } finally {
       done();
     }
@@ -153,16 +162,20 @@ export class SqliteConnection {
     }
   }
 
-  /** Tries until somebody else's lock is gone or the deadline is passed. */
-  async #patiently<T>(attempt: () => T, deadline: number): Promise<T> {
+  /** Tries until somebody else's lock is gone or the deadline is passed; with a place, when it is its turn. */
+  async #patiently<T>(attempt: () => T, deadline: number, place?: LockPlace): Promise<T> {
+    const { timer, random } = this.#options;
     for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-      try {
-        return attempt();
-      } catch (error) {
-        if (!isBusy(error) || this.#options.timer.now() >= deadline) throw toCatalogError(error, this.#name);
+      const late = timer.now() >= deadline;
+      if (late || !place || place.isTurn()) {
+        try {
+          return attempt();
+        } catch (error) {
+          if (!isBusy(error) || late) throw toCatalogError(error, this.#name);
+        }
       }
       // Jitter, so that several waiters do not meet again and again.
-      await this.#options.timer.sleep(pauseMs * (0.5 + (this.#options.random(1)[0] ?? 0) / 256));
+      await timer.sleep((place?.pause(pauseMs) ?? pauseMs) * (0.5 + (random(1)[0] ?? 0) / 256));
     }
   }
 
