@@ -34,5 +34,6 @@ export {
   type SqliteDriver,
   type SqliteValue,
 } from "./sqlite-driver.js";
+export { type JournalPage, journalEntries } from "./sqlite-journal.js";
 export { encodeStub, entryFacts, isStub, stubOf } from "./stub.js";
 export { realTimer, type Timer } from "./timer.js";

@@ -35,6 +35,7 @@ import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.
 import { assertNotExpired, findExpiry, isUnused } from "./sqlite-expiry.js";
 import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
+import { type JournalPage, journaledUpTo, readJournal, setJournaled } from "./sqlite-journal.js";
 import { findMark, findReceipt, listReceipts } from "./sqlite-receipts.js";
 import { listRejects } from "./sqlite-rejects.js";
 import { type CheckpointContent, replaceTables } from "./sqlite-rows.js";
@@ -67,6 +68,8 @@ export interface SqliteCatalogOptions {
   readonly random?: (size: number) => Uint8Array;
   /** Default: the platform's. */
   readonly timer?: Timer;
+  /** Told after each commit of this process: for what comes after it and may fail. Must not throw. */
+  readonly onCommit?: (draft: Draft) => void;
   /** Another SQLite binding. Default: that of Node.js from version 24 on, else better-sqlite3. */
   readonly driver?: OpenDriver;
 }
@@ -93,11 +96,18 @@ export class SqliteCatalog implements Catalog {
   readonly #writer: string;
   readonly #host: string = hostname();
   readonly #commits: LocalCommits;
+  readonly #onCommit: ((draft: Draft) => void) | undefined;
 
   private constructor(
     connection: SqliteConnection,
     ids: { lakeId: string; catalogId: string },
-    options: { kind: "local" | "shared"; readonly: boolean; clock: () => number; newId: () => string; timer: Timer },
+    options: {
+      kind: "local" | "shared";
+      readonly: boolean;
+      clock: () => number;
+      newId: () => string;
+      timer: Timer;
+    } & Pick<SqliteCatalogOptions, "onCommit">,
   ) {
     this.kind = options.kind;
     this.#connection = connection;
@@ -107,6 +117,7 @@ export class SqliteCatalog implements Catalog {
     this.#clock = options.clock;
     this.#newId = options.newId;
     this.#writer = options.newId();
+    this.#onCommit = options.onCommit;
     this.#commits = new LocalCommits({
       lakeId: ids.lakeId,
       write: (body) => this.#write(body),
@@ -150,7 +161,15 @@ export class SqliteCatalog implements Catalog {
           { subject: path },
         );
       }
-      return new SqliteCatalog(connection, ids, { kind, readonly: mode === "read", clock, newId, timer });
+      const { onCommit } = options;
+      return new SqliteCatalog(connection, ids, {
+        kind,
+        readonly: mode === "read",
+        clock,
+        newId,
+        timer,
+        ...(onCommit && { onCommit }),
+      });
     } catch (error) {
       await connection.close();
       throw error;
@@ -301,7 +320,9 @@ export class SqliteCatalog implements Catalog {
 
   async commit(draft: Draft): Promise<CommitResult> {
     checkDraft(draft);
-    return this.#commits.commit(draft, this.#newId());
+    const result = await this.#commits.commit(draft, this.#newId());
+    if (result.status === "committed") this.#onCommit?.(draft);
+    return result;
   }
 
   /** A local catalog is all there is. */
@@ -341,8 +362,23 @@ export class SqliteCatalog implements Catalog {
     });
   }
 
+  /** Of a local catalog: the next entries that {@link setJournaled} does not cover, up to so many bytes and at least one. */
+  async journalPage(maxBytes: number): Promise<JournalPage | undefined> {
+    return this.#connection.read((driver) => readJournal(driver, maxBytes));
+  }
+
+  /** The entry up to which all are kept in the store too. */
+  async journaled(): Promise<number> {
+    return this.#connection.read(journaledUpTo);
+  }
+
+  /** Losing this is harmless: entries are written again. */
+  async setJournaled(n: number): Promise<void> {
+    await this.#writeLocal((driver) => setJournaled(driver, n));
+  }
+
   /**
-   * Of an index: takes over an entry of the log. One that is known already, because another process of this host was
+   * Of an index, or of a local catalog that is rebuilt: takes over an entry of the log. One that is known already, because another process of this host was
    * first, is compared instead. `stub`: nothing was done, since only a stub is left of an entry that is not known here.
    * @throws CatalogError `log_replaced` if another entry is known under its number
    * @throws CorruptionError `bad_entry`
@@ -428,7 +464,7 @@ export class SqliteCatalog implements Catalog {
 
   #takeOver(driver: SqliteDriver, entry: Entry): void {
     const state = new SqliteState(driver);
-    state.checkMode(this.lakeId, "shared");
+    state.checkMode(this.lakeId, this.kind);
     if (entry.n > state.head().n) {
       assertFollows(state, entry, this.lakeId);
       writeEntry(driver, state, entry);

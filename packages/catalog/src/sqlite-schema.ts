@@ -234,6 +234,10 @@ const MIGRATIONS: readonly string[] = [
     ${count("ended_in")}
   ) STRICT;
   `,
+  // How far a local catalog's entries were written into its store, see `sqlite-journal.ts`.
+  `
+  ALTER TABLE meta ADD COLUMN ${count("journaled")} DEFAULT 0;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -14,6 +14,7 @@ import {
   tablesCommand,
 } from "./commands/inspect.js";
 import { maintainCommand, verifyCommand } from "./commands/maintain.js";
+import { rebuildCommand } from "./commands/rebuild.js";
 import { purgeRejectsCommand, rejectsCommand, replayCommand } from "./commands/rejects.js";
 import { sqlCommand } from "./commands/sql.js";
 import { typesCommand } from "./commands/types.js";
@@ -133,6 +134,7 @@ function program(context: Context, said: { out: string; err: string }): Command 
     maintainCommand(context),
     copyCommand(context),
     shareCommand(context),
+    rebuildCommand(context),
   ]) {
     if (command.name() !== "sql") command.addOption(new Option("--json", "print JSON instead of text"));
     root.addCommand(

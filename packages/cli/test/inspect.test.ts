@@ -285,6 +285,23 @@ describe("copy and share", () => {
   });
 });
 
+describe("rebuild", () => {
+  it("makes a lost catalog again, and leaves one alone that is there", async () => {
+    const where = join(folder, "lost");
+    await eiderOk(["append", where, "t", "-", "--batch-id", "first"], { stdin: '{"a":1}\n' });
+    const receipt = await json("receipt", where, "t", "first");
+    const there = await eider(["rebuild", where]);
+    expect(there).toMatchObject({ code: 1, stderr: expect.stringMatching(/^catalog_exists: /) });
+    rmSync(join(where, "_eider", "catalog.sqlite"));
+    const lost = await eider(["tables", where]);
+    expect(lost).toMatchObject({ code: 1, stderr: expect.stringMatching(/^catalog_missing: .*eider rebuild/) });
+    expect(await text("rebuild", where)).toBe("rebuilt at snapshot 1 from 1 commit\n");
+    expect(await json("receipt", where, "t", "first")).toEqual(receipt);
+    rmSync(join(where, "_eider", "catalog.sqlite"));
+    expect(await json("rebuild", where)).toEqual({ snapshot: 1, checkpoint: 0, entries: 1, unnamed: 0 });
+  });
+});
+
 describe("commands that look", () => {
   const nowhere = join(folder, "nowhere");
   it.each([
@@ -304,6 +321,7 @@ describe("commands that look", () => {
     ["maintain", nowhere],
     ["copy", nowhere, join(folder, "copy-of-nothing")],
     ["share", nowhere, join(folder, "copy-of-nothing")],
+    ["rebuild", nowhere],
   ])("%s never makes a lake", async (...args) => {
     const outcome = await eider(args);
     expect(outcome).toMatchObject({ code: 1, stdout: "" });

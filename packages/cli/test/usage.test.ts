@@ -21,6 +21,7 @@ const COMMANDS = [
   "maintain",
   "copy",
   "share",
+  "rebuild",
 ];
 
 /** The arguments of each `eider` in a script, as bash passes them. */

@@ -79,6 +79,8 @@ export type {
   Progress,
   PurgeRejectsOptions,
   PurgeRejectsResult,
+  RebuildOptions,
+  RebuildResult,
   RejectsOptions,
   ReplayOptions,
   Retention,

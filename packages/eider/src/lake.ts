@@ -7,6 +7,7 @@ import { rollback } from "./commit/rollback.js";
 import { copyLake, shareLake } from "./copy.js";
 import { Cursor } from "./cursor.js";
 import { traced } from "./diagnostics.js";
+import { rebuildLake } from "./local/rebuild.js";
 import { foldDue, maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
 import {
@@ -14,6 +15,7 @@ import {
   checkLakeOptions,
   checkMaintainOptions,
   checkQueryOptions,
+  checkRebuildOptions,
   checkScopeOptions,
   checkTableOptions,
   checkTransactionOptions,
@@ -26,6 +28,8 @@ import type {
   LakeOptions,
   MaintainOptions,
   MaintainResult,
+  RebuildOptions,
+  RebuildResult,
   TableDescription,
   TableOptions,
   TypedTableOptions,
@@ -79,6 +83,19 @@ export class Lake implements AsyncDisposable {
   static async open(where: LakeLocation, options: LakeOptions = {}): Promise<Lake> {
     checkLakeOptions(options);
     return new Lake(await openLake(where, options), options);
+  }
+
+  /**
+   * Makes the catalog of a local lake again that has lost it, from what is kept in the lake's folder besides: the same
+   * tables, snapshots, receipts and rows, up to the last commits that were written there. That is done within a second after a
+   * commit, and when a lake is closed.
+   * @param where the lake's folder or `file:` URL
+   * @throws AlreadyExistsError `catalog_exists`; NotFoundError `lake_not_found`; CorruptionError `journal_gap`,
+   * `bad_journal`; CatalogError `lake_is_shared`, `lake_moved`
+   */
+  static async rebuild(where: string | URL, options: RebuildOptions = {}): Promise<RebuildResult> {
+    checkRebuildOptions(options);
+    return rebuildLake(where, options);
   }
 
   /** The lake's own id, the same for ever. */

@@ -8,7 +8,7 @@ import { mkdir, readdir, realpath, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Catalog, realTimer, SqliteCatalog, type Timer } from "@eider/catalog";
+import { type Catalog, type Draft, realTimer, SqliteCatalog, type Timer } from "@eider/catalog";
 import { CatalogError, InvalidInputError, NotFoundError, StoreError } from "@eider/core";
 import { secureRandom } from "@eider/core/node";
 import type { RangePool } from "@eider/core/ranges";
@@ -16,11 +16,13 @@ import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
 import { uuidv7 } from "./ids.js";
 import { readLakeFile, writeLakeFile } from "./lake-file.js";
+import { catalogPath } from "./local/catalog-path.js";
+import { Journal } from "./local/journal.js";
 import type { LakeLocation, LakeOptions, Logger } from "./options.js";
 import { rangeThreads } from "./range-threads.js";
+import { indexCopies } from "./shared/index-copies.js";
 import { openSharedCatalog } from "./shared/open.js";
 
-const CATALOG_FILE = "catalog.sqlite";
 const INLINE_BYTES = 64 * 1024;
 
 /** The parts of an open lake, shared by all handles to it in this process. */
@@ -126,10 +128,6 @@ function catalogFile(root: string): string {
   return info ? `${info.dev} ${info.ino}` : "";
 }
 
-function catalogPath(root: string): string {
-  return join(root, "_eider", CATALOG_FILE);
-}
-
 async function openFolder(
   store: FileStore,
   root: string,
@@ -140,18 +138,19 @@ async function openFolder(
   if (existing?.mode === "shared") return openShared(store, options);
   const path = catalogPath(root);
   if (existing) {
-    const catalog = await openCatalog(path, mode === "create" ? "open" : mode, options).catch((cause: unknown) => {
+    const opening = openJournaled(store, path, mode === "create" ? "open" : mode, options);
+    const { catalog, journal } = await opening.catch((cause: unknown) => {
       if (!(cause instanceof NotFoundError)) throw cause;
       throw new CatalogError(
         "catalog_missing",
-        `the lake at ${root} has lost its catalog ${path}: restore it from a backup`,
+        `the lake at ${root} has lost its catalog ${path}: restore it from a backup, or make it again with Lake.rebuild or \`eider rebuild\``,
         {
           subject: path,
           cause,
         },
       );
     });
-    return assemble(store, catalog, options);
+    return assemble(store, catalog, options, journal);
   }
   const entries = await readdir(root).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") return [];
@@ -179,7 +178,23 @@ async function openFolder(
       cause,
     });
   }
-  return assemble(store, await openCatalog(path, "create", options), options);
+  const { catalog, journal } = await openJournaled(store, path, "create", options);
+  return assemble(store, catalog, options, journal);
+}
+
+/** The catalog of a folder, whose commits are kept in the store too. */
+async function openJournaled(
+  store: FileStore,
+  path: string,
+  mode: "create" | "open" | "read",
+  options: LakeOptions,
+): Promise<{ readonly catalog: Catalog; readonly journal?: Journal }> {
+  let journal: Journal | undefined;
+  const catalog = await openCatalog(path, mode, options, (draft) => journal?.note(draft));
+  if (mode === "read") return { catalog };
+  const copies = indexCopies({ path, lake: catalog.lakeId });
+  journal = new Journal({ store, catalog, copies, logger: options.logger ?? {} });
+  return { catalog, journal };
 }
 
 async function isFile(path: string): Promise<boolean> {
@@ -187,10 +202,16 @@ async function isFile(path: string): Promise<boolean> {
   return info !== undefined && !info.isDirectory();
 }
 
-function openCatalog(path: string, mode: "create" | "open" | "read", options: LakeOptions): Promise<Catalog> {
+function openCatalog(
+  path: string,
+  mode: "create" | "open" | "read",
+  options: LakeOptions,
+  onCommit?: (draft: Draft) => void,
+): Promise<SqliteCatalog> {
   return SqliteCatalog.open({
     path,
     mode,
+    ...(onCommit && { onCommit }),
     ...(options.clock && { clock: options.clock }),
     random: options.random ?? secureRandom,
     ...(options.timer && { timer: options.timer }),
@@ -219,7 +240,12 @@ function sources({ clock = Date.now, random = secureRandom, timer = realTimer }:
  * Binds a store and a catalog to each other, for ever: by `lake.json` in the store. A shared lake has no catalog of its
  * own, only indexes of its log.
  */
-async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptions): Promise<OpenLake> {
+async function assemble(
+  store: ObjectStore,
+  catalog: Catalog,
+  options: LakeOptions,
+  journal?: Journal,
+): Promise<OpenLake> {
   const mode = options.mode ?? "create";
   try {
     const own = { lake: catalog.lakeId, mode: catalog.kind, catalog: catalog.catalogId };
@@ -283,6 +309,7 @@ async function assemble(store: ObjectStore, catalog: Catalog, options: LakeOptio
         await opened?.[Symbol.asyncDispose]();
       } finally {
         await ranges[Symbol.asyncDispose]();
+        await journal?.close();
         await catalog[Symbol.asyncDispose]();
         await store[Symbol.asyncDispose]();
       }

@@ -15,6 +15,7 @@ import type {
   LakeOptions,
   MaintainOptions,
   PurgeRejectsOptions,
+  RebuildOptions,
   RejectsOptions,
   ReplayOptions,
   Retention,
@@ -266,6 +267,8 @@ const RETENTION: Rules<Exclude<Retention, string>> = { snapshots: amount, ageMs:
 const FOLD_LIMITS: Rules<FoldLimits> = { bytes: amount, batches: amount, ageMs: amount };
 const COPY: Rules<CopyOptions> = { signal, onProgress: callback };
 
+const REBUILD: Rules<RebuildOptions> = { signal, onProgress: callback, logger: object };
+
 const VERIFY: Rules<VerifyOptions> = { hashes: truth, signal, onProgress: callback };
 
 /** @throws InvalidInputError `bad_option` */
@@ -294,6 +297,8 @@ export const checkMaintainOptions = (options: MaintainOptions): void => {
 /** @throws InvalidInputError `bad_option` */
 export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>
   check(`lake.${name}`, options, COPY);
+/** @throws InvalidInputError `bad_option` */
+export const checkRebuildOptions = (options: RebuildOptions): void => check("Lake.rebuild", options, REBUILD);
 /** @throws InvalidInputError `bad_option` */
 export const checkVerifyOptions = (options: VerifyOptions): void => check("lake.verify", options, VERIFY);
 /** @throws InvalidInputError `bad_option` */

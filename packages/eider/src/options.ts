@@ -379,6 +379,24 @@ export interface CopyResult {
   readonly bytes: number;
 }
 
+export interface RebuildOptions {
+  readonly signal?: AbortSignal;
+  /** Entries that were read so far, after the checkpoint. */
+  readonly onProgress?: (progress: { readonly entries: number }) => void;
+  readonly logger?: Logger;
+}
+
+export interface RebuildResult {
+  /** The head of the lake now. What was committed later is lost. */
+  readonly snapshot: number;
+  /** Of the checkpoint that it began with; 0 if there was none. */
+  readonly checkpoint: number;
+  /** Entries after it. */
+  readonly entries: number;
+  /** Data files that nothing names: of commits that are lost, or of batches that were never committed. */
+  readonly unnamed: number;
+}
+
 /** One thing `verify` found. `stray` files are harmless and are removed by `maintain`; the others mean lost or changed data. */
 export interface VerifyFinding {
   readonly kind: "missing" | "size" | "hash" | "stray";
