@@ -194,6 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "local",
+    scenario: "a slow writer",
     name: "delete what was listed before the floor was raised",
     faults: [
       {
