@@ -2,8 +2,8 @@
 
 import { frame } from "./entry.js";
 
-interface RejectJson {
-  raw: string;
+interface HeaderJson {
+  readonly operations: readonly { readonly op: string; readonly rejects?: { raw: string }[] }[];
 }
 
 /**
@@ -14,18 +14,17 @@ interface RejectJson {
  */
 export function scrubEntry(entry: Uint8Array, ordinals: ReadonlySet<number>): Uint8Array | undefined {
   const length = new DataView(entry.buffer, entry.byteOffset, entry.byteLength).getUint32(0, true);
-  const header: unknown = JSON.parse(Buffer.from(entry.buffer, entry.byteOffset + 4, length).toString("utf8"));
-  const { operations } = header as { operations: readonly { readonly rejects?: readonly RejectJson[] }[] };
+  const text = Buffer.from(entry.buffer, entry.byteOffset + 4, length).toString("utf8");
+  const header = JSON.parse(text) as HeaderJson;
   let ordinal = 0;
   let changed = false;
-  // Only appends have such a list of objects; that of a purge has ids.
-  for (const { op, rejects = [] } of operations as readonly { op: string; rejects?: RejectJson[] }[]) {
-    if (op !== "append") continue;
+  for (const { op, rejects = [] } of header.operations) {
+    if (op !== "append") continue; // a purge has ids there
     for (const reject of rejects) {
       if (!ordinals.has(ordinal++) || reject.raw === "") continue;
       reject.raw = "";
       changed = true;
     }
   }
-  return changed ? Buffer.concat([frame(header as object), entry.subarray(4 + length)]) : undefined;
+  return changed ? Buffer.concat([frame(header), entry.subarray(4 + length)]) : undefined;
 }
