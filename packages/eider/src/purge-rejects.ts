@@ -55,11 +55,11 @@ async function* pagesOf(
 async function firstKept(catalog: Catalog, before: number | Date): Promise<number> {
   if (typeof before === "number") return before;
   try {
-    // Times are whole milliseconds.
-    return (await catalog.resolveSnapshot(new Date(before.getTime() - 1))) + 1;
+    // Times are whole milliseconds. Rejects outlive their snapshots.
+    return (await catalog.resolveSnapshot(new Date(before.getTime() - 1), { expired: true })) + 1;
   } catch (error) {
     // The lake is younger.
-    if (error instanceof NotFoundError) return 0;
+    if (error instanceof NotFoundError && error.code === "snapshot_not_found") return 0;
     throw error;
   }
 }
