@@ -1,6 +1,7 @@
 /**
  * Durable appends of ten rows to a local lake: one after the other, and 32 at once. In the same rounds what they are
- * measured by: a transaction of SQLite for each (WAL, `synchronous = FULL`), and a file for each, both synced and no more.
+ * measured by: a transaction of SQLite for each (WAL, `synchronous = FULL`), and a file for each, both synced and no more;
+ * and the same appends into Parquet files (`inlineBytes: 0`).
  * Needs built packages (`npm run build`).
  *
  *   node bench/append-small.mjs [--fast] [--rows=320] [--rounds=7]        rows: appends in a round
@@ -29,6 +30,7 @@ await withFolder(async (folder) => {
   mkdirSync(files);
   // Each in a lake of its own, so that none has the other's snapshots to keep.
   const [one, many] = await Promise.all(["one", "many"].map((name) => Lake.open(join(folder, name))));
+  const inFiles = await Lake.open(join(folder, "in-files"), { inlineBytes: 0 });
   let next = 0;
 
   /** Time of each append in milliseconds. */
@@ -42,11 +44,12 @@ await withFolder(async (folder) => {
     }
     return times;
   };
-  const waits = { transactions: [], files: [], appends: [], "32 at once": [] };
+  const waits = { transactions: [], files: [], "into files": [], appends: [], "32 at once": [] };
   const figures = await interleave(
     {
       transactions: () => oneByOne(transact),
       files: () => oneByOne((batch) => writeFile(files, batch)),
+      "into files": () => oneByOne((batch) => inFiles.table("t").append(batch)),
       appends: () => oneByOne((batch) => one.table("t").append(batch)),
       "32 at once": async () => {
         const lanes = Array.from({ length: AT_ONCE }, async () => {
@@ -64,20 +67,21 @@ await withFolder(async (folder) => {
     { rounds, fast, after: (name, times) => waits[name].push(median(times)) },
   );
 
-  const heads = ["wait ms", "a second", "× transaction", "× file"];
+  const heads = ["wait ms", "a second", "× transaction", "× file", "× into files"];
   console.log(`\n${"".padEnd(14)}${heads.map((head) => head.padStart(15)).join("")}`);
   for (const [name, { times }] of Object.entries(figures)) {
     const perSecond = appends / (median(times) / 1000);
     const cells = [median(waits[name].slice(-rounds)).toFixed(2), perSecond.toFixed(0)];
-    for (const reference of ["transactions", "files"]) cells.push(ratio(times, figures[reference].times).toFixed(2));
+    for (const reference of ["transactions", "files", "into files"])
+      cells.push(ratio(times, figures[reference].times).toFixed(2));
     console.log(name.padEnd(14) + cells.map((cell) => cell.padStart(15)).join(""));
   }
-  console.log("× transaction, × file: time for the same appends; under 1 is faster");
+  console.log("× …: time for the same appends; under 1 is faster");
 
   database.close();
   const rowsOf = async (lake) => Number((await lake.sql("SELECT count(*) AS n FROM t"))[0].n);
   const runs = rounds + (fast ? 0 : 1);
-  for (const lake of [one, many]) {
+  for (const lake of [one, many, inFiles]) {
     if ((await rowsOf(lake)) !== runs * appends * ROWS) throw new Error("rows are missing, or there are too many");
     await lake.close();
   }
