@@ -1,7 +1,17 @@
 /** A local lake whose catalog is gone, made again from what its folder has besides. */
 
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { Lake } from "eider";
 import { describe, expect, it } from "vitest";
 import { runChild } from "./support/child.js";
@@ -249,6 +259,30 @@ it("a log that the lost catalog has left behind is put aside, not taken for the 
   await Lake.rebuild(where);
   expect(await answersOf(where)).toEqual(before);
   expect(existsSync(`${catalogOf(where)}-wal-lost`)).toBe(true);
+});
+
+it("a reject's text that was purged is in nothing that a lake would be rebuilt from", async () => {
+  const where = temporaryFolder();
+  const withText = (): boolean[] =>
+    (["journal", "checkpoint"] as const).flatMap((folder) =>
+      keysOf(where, folder).map((name) => {
+        const bytes = readFileSync(join(where, "_eider", folder, name));
+        return (folder === "checkpoint" ? gunzipSync(bytes) : bytes).includes("a private text");
+      }),
+    );
+  const lake = await Lake.open(where);
+  const rows = [{ n: 1 }, { n: "a private text" }];
+  await lake.table("t", { schema: { n: "int64" } }).append(rows, { batchId: "b", onReject: "quarantine" });
+  await lake.close();
+  expect(withText()).toEqual([true]);
+  await using again = await Lake.open(where);
+  expect(await again.table("t").purgeRejects({ batchId: "b" })).toEqual({ purged: 1 });
+  await again.close();
+  expect(withText()).toEqual([false]);
+  const before = await answersOf(where);
+  loseCatalog(where);
+  expect(await Lake.rebuild(where)).toMatchObject({ snapshot: 2, checkpoint: 2 });
+  expect(await answersOf(where)).toEqual(before);
 });
 
 async function head(where: string): Promise<number> {
