@@ -29,6 +29,8 @@ export interface Event {
   base?: number;
   /** Of a cursor that was moved. */
   moved?: { readonly name: string; readonly from: string; readonly to: string } | undefined;
+  /** Of a replay and of a purge: the rejects that it meant. */
+  rejects?: readonly string[];
   /** Of a query: what it saw. */
   seen?: Seen;
   /** Of maintenance: what it deleted. */

@@ -7,7 +7,7 @@ import type { Operation } from "@eider/catalog";
 import { draftsOf, type Entry } from "../../../catalog/src/entry.js";
 import { rowText } from "./contents.js";
 import type { Event } from "./history.js";
-import { derivedFrom, isBatch, rowsOf } from "./workload.js";
+import { derivedFrom, isBatch, mended, quarantined, rowsOf, type Work } from "./workload.js";
 
 /** A batch that an entry has committed. */
 export interface Committed {
@@ -30,12 +30,21 @@ export interface ModelTable {
   readonly rows: readonly string[];
 }
 
+/** A row that was kept aside, and what became of it. */
+export interface ModelReject {
+  readonly table: string;
+  readonly replayedBy?: string;
+  readonly purged?: true;
+}
+
 export interface ModelSnapshot {
   readonly tables: ReadonlyMap<string, ModelTable>;
   readonly tags: ReadonlyMap<string, number>;
   readonly cursors: ReadonlyMap<string, string>;
   /** By table and source: the last part. */
   readonly marks: ReadonlyMap<string, Committed>;
+  /** By id. */
+  readonly rejects: ReadonlyMap<string, ModelReject>;
 }
 
 export interface Model {
@@ -48,7 +57,13 @@ export interface Model {
   readonly hasDrops: boolean;
 }
 
-const EMPTY: ModelSnapshot = { tables: new Map(), tags: new Map(), cursors: new Map(), marks: new Map() };
+const EMPTY: ModelSnapshot = {
+  tables: new Map(),
+  tags: new Map(),
+  cursors: new Map(),
+  marks: new Map(),
+  rejects: new Map(),
+};
 
 /** @param problems what is wrong with the log itself is added */
 export function replay(log: readonly Entry[], history: readonly Event[], problems: string[]): Model {
@@ -76,11 +91,14 @@ class NextSnapshot implements ModelSnapshot {
   readonly tags: Map<string, number>;
   readonly cursors: Map<string, string>;
   readonly marks: Map<string, Committed>;
+  readonly rejects: Map<string, ModelReject>;
   readonly committed: Committed[] = [];
   readonly #before: readonly ModelSnapshot[];
   readonly #entry: Entry;
   readonly #asked: ReadonlyMap<string, Event>;
   readonly #problems: string[];
+  /** Rejects of this entry so far. */
+  #ordinal = 0;
 
   constructor(before: readonly ModelSnapshot[], entry: Entry, asked: ReadonlyMap<string, Event>, problems: string[]) {
     const last = before.at(-1)!;
@@ -88,6 +106,7 @@ class NextSnapshot implements ModelSnapshot {
     this.tags = new Map(last.tags);
     this.cursors = new Map(last.cursors);
     this.marks = new Map(last.marks);
+    this.rejects = new Map(last.rejects);
     this.#before = before;
     this.#entry = entry;
     this.#asked = asked;
@@ -124,17 +143,23 @@ class NextSnapshot implements ModelSnapshot {
         if (operation.snapshot === undefined) this.tags.delete(operation.name);
         else this.tags.set(operation.name, operation.snapshot);
         return;
+      case "purge":
+        for (const id of operation.rejects) {
+          const reject = this.rejects.get(id);
+          if (reject?.table === operation.table) this.rejects.set(id, { ...reject, purged: true });
+        }
+        return;
       case "rearrange": // changes places, and no rows
       case "floor":
         return;
     }
   }
 
-  #append({ table, batch, hash, rows: count, range }: Extract<Operation, { op: "append" }>, tag: string): void {
-    const work = this.#asked.get(tag)?.work;
-    const derived = /^d:(.*)$/.exec(batch)?.[1];
-    const source = derived !== undefined ? derivedFrom(derived).rows : work && isBatch(work) ? rowsOf(work) : [];
-    const rows = source.map(rowText);
+  #append(operation: Extract<Operation, { op: "append" }>, tag: string): void {
+    const { table, batch, hash, rows: count, range, rejects, replays = [] } = operation;
+    const rows = sourceOf(operation, this.#asked.get(tag)?.work).map(rowText);
+    for (const _ of rejects) this.rejects.set(`${this.#entry.n}-${this.#ordinal++}`, { table });
+    for (const id of replays) this.#replay(table, batch, id);
     if (rows.length !== count) this.#wrong(`has ${count} rows of ${batch}, asked for were ${rows.length}`);
     const sequence = range && Number(range.last);
     const one = { entry: this.#entry, tag, table, batch, hash, rows, sequence };
@@ -147,6 +172,15 @@ class NextSnapshot implements ModelSnapshot {
       this.marks.set(key, one);
     }
     this.#change(table, { rows: [...(this.tables.get(table)?.rows ?? []), ...rows] });
+  }
+
+  /** Each reject is taken once, while it has its text. */
+  #replay(table: string, batch: string, id: string): void {
+    const reject = this.rejects.get(id);
+    if (reject?.table !== table) this.#wrong(`replays ${id}, which is not there`);
+    else if (reject.replayedBy !== undefined) this.#wrong(`replays ${id}, as ${reject.replayedBy} did`);
+    else if (reject.purged) this.#wrong(`replays ${id}, which was purged`);
+    this.rejects.set(id, { ...reject, table, replayedBy: batch });
   }
 
   #rollback(table: string, to: number): void {
@@ -169,6 +203,18 @@ class NextSnapshot implements ModelSnapshot {
   #wrong(what: string): void {
     this.#problems.push(`entry ${this.#entry.n} ${what}`);
   }
+}
+
+/** The rows that an append is to have. */
+function sourceOf(
+  { batch, replays }: Extract<Operation, { op: "append" }>,
+  work: Work | undefined,
+): Record<string, unknown>[] {
+  const derived = /^d:(.*)$/.exec(batch)?.[1];
+  if (derived !== undefined) return derivedFrom(derived).rows;
+  if (replays) return replays.map(mended);
+  if (work?.kind === "quarantine") return [quarantined(work.batch).taken];
+  return work && isBatch(work) ? rowsOf(work) : [];
 }
 
 /** All that a snapshot says of its tables, as text: the same on every host. */

@@ -34,6 +34,33 @@ export const MUTANTS: readonly Mutant[] = [
       ],
     }),
   ),
+  ...(["local", "shared"] as const).map(
+    (mode): Mutant => ({
+      mode,
+      scenario: "two replays",
+      name: `take a reject whoever has taken it (${mode})`,
+      faults: [
+        { file: CHECK, find: "if (other !== undefined) {", replace: "if (other !== undefined && false) {" },
+        {
+          file: "packages/eider/src/commit/replay.ts",
+          find: "if (replayedBy !== undefined && replayedBy !== batchId) {",
+          replace: "if (replayedBy !== undefined && false) {",
+        },
+      ],
+    }),
+  ),
+  {
+    mode: "shared",
+    scenario: "two replays",
+    name: "leave the texts of purged rejects in the log",
+    faults: [
+      {
+        file: SHARED,
+        find: "await this.#log.scrub(rejects, signal);",
+        replace: "",
+      },
+    ],
+  },
   {
     mode: "shared",
     scenario: "a table replaced",

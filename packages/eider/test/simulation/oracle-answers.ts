@@ -1,7 +1,7 @@
 /** What processes see, against the model: queries while others went on, and every snapshot in the end. */
 
 import type { Event } from "./history.js";
-import { type Committed, digestOf, type Model } from "./model.js";
+import { type Committed, digestOf, type Model, type ModelSnapshot } from "./model.js";
 import { planSnapshot, readPlan } from "./reader.js";
 import type { SimBucket } from "./sim-store.js";
 import type { Opened } from "./tasks.js";
@@ -96,7 +96,25 @@ export async function checkAnswers(
       .join()
   )
     problems.push(`the cursors are ${cursors}`);
+  await checkRejects(catalog, model, problems);
   for (const one of committed) await checkReceipt(catalog, one, model.marks.get(`${one.table} ${SOURCE}`), problems);
+}
+
+/** What became of each reject, and that a text is there if and only if it was not purged. */
+async function checkRejects(
+  catalog: Opened["catalog"],
+  { rejects, tables }: ModelSnapshot,
+  problems: string[],
+): Promise<void> {
+  for (const table of tables.keys()) {
+    const told = (await catalog.rejects(table)).map(
+      ({ id, replayedBy, raw }) => `${id} ${replayedBy ?? "open"} ${raw === "" ? "purged" : "kept"}`,
+    );
+    const expected = [...rejects]
+      .filter(([, reject]) => reject.table === table)
+      .map(([id, { replayedBy, purged }]) => `${id} ${replayedBy ?? "open"} ${purged ? "purged" : "kept"}`);
+    if (told.join() !== expected.join()) problems.push(`the rejects are ${expected}\nand are told as ${told}`);
+  }
 }
 
 async function checkReceipt(

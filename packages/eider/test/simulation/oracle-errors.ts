@@ -1,6 +1,6 @@
 /** Which errors a process may be told, and when. */
 
-import { BatchConflictError, CatalogError, StoreError } from "@eider/core";
+import { BatchConflictError, CatalogError, EiderError, StoreError } from "@eider/core";
 import type { Event } from "./history.js";
 import type { Model } from "./model.js";
 import type { Told } from "./oracle-events.js";
@@ -19,6 +19,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
 /** Why an error should not have come; undefined if it may. */
 export function unexpected(event: Event, told: Told, model: Model): string | undefined {
   const { error, work } = event;
+  if (work.kind === "replay" && isRejectTaken(error, model)) return undefined;
   if (error instanceof BatchConflictError) return conflict(error, work, told.asked, model);
   if (!(error instanceof StoreError || error instanceof CatalogError)) return "an error that nobody should see";
   if (error.retryable && EXPECTED.has(error.code)) return undefined;
@@ -37,6 +38,22 @@ function conflict(
   const other = asked.some(({ work: w }) => w.kind === work.kind && isOther(w, work));
   const there = committed.some((one) => one.batch === nameOf(work));
   return other && there ? undefined : "a conflict with nothing";
+}
+
+/** Whether others have replayed or purged a reject meanwhile, or the table is another one by now. */
+function isRejectTaken(error: unknown, { snapshots, hasDrops }: Model): boolean {
+  if (!(error instanceof EiderError)) return false;
+  const reject = snapshots.at(-1)?.rejects.get(error.subject ?? "");
+  switch (error.code) {
+    case "reject_replayed":
+      return reject?.replayedBy !== undefined;
+    case "reject_purged":
+      return reject?.purged === true;
+    case "reject_not_found":
+      return hasDrops;
+    default:
+      return false;
+  }
 }
 
 /** Whether a piece of work is another content under the same batch id. */

@@ -89,6 +89,11 @@ function checkDone(event: Event, history: readonly Event[], { made, snapshots }:
       if (!before || after?.tables.has(before.id)) wrong(`snapshot ${snapshot} does not drop it`);
       return;
     }
+    case "purge": {
+      const kept = event.rejects?.find((id) => !snapshots.at(-1)?.rejects.get(id)?.purged);
+      if (kept !== undefined) wrong(`the text of ${kept} was not taken away`);
+      return;
+    }
     case "tag": {
       const since = snapshots.slice(acknowledgedBefore(event, history, 0));
       if (to !== undefined && !since.some(({ tags }) => tags.get(work.name) === to)) wrong(`${to} has no such tag`);

@@ -1,7 +1,11 @@
 /** The log: what it is, and what must hold of it by itself. */
 
 import { decodeEntry, type Entry } from "../../../catalog/src/entry.js";
+import { rejectPlace } from "../../../catalog/src/reject-id.js";
 import { decodeStub, isStub } from "../../../catalog/src/stub.js";
+import { logKey } from "../../src/shared/log.js";
+import type { Event } from "./history.js";
+import type { SimBucket } from "./sim-store.js";
 import type { World } from "./world.js";
 
 /** Every entry, as it was committed. */
@@ -59,5 +63,20 @@ export function checkStubs({ bucket }: World, log: readonly Entry[], problems: s
   for (const key of keys) {
     const { bytes } = bucket.objects.get(key)!;
     if (isStub(bytes) && decodeStub(bytes).n > older) problems.push(`${key} is a stub, and is needed after ${older}`);
+  }
+}
+
+/** Whoever was told that a text is gone finds it in no entry of the log. */
+export function checkScrubbed({ objects }: SimBucket, history: readonly Event[], problems: string[]): void {
+  for (const { work, outcome, tag, rejects = [] } of history) {
+    if (work.kind !== "purge" || outcome !== "ok") continue;
+    for (const id of rejects) {
+      const { snapshot, ordinal } = rejectPlace(id)!;
+      const { bytes } = objects.get(logKey(snapshot))!;
+      if (isStub(bytes)) continue;
+      const appends = decodeEntry(bytes).operations.filter((operation) => operation.op === "append");
+      const text = appends.flatMap((append) => append.rejects)[ordinal]?.raw;
+      if (text !== "") problems.push(`${tag}: entry ${snapshot} still has the text of ${id}`);
+    }
   }
 }

@@ -7,7 +7,7 @@ import { replay } from "./model.js";
 import { checkAnswers, checkQuery } from "./oracle-answers.js";
 import { checkEvent, type Wrong } from "./oracle-events.js";
 import { checkFeed } from "./oracle-feed.js";
-import { checkLog, checkStubs, readLog } from "./oracle-log.js";
+import { checkLog, checkScrubbed, checkStubs, readLog } from "./oracle-log.js";
 import { judgeRestored } from "./oracle-restored.js";
 import type { World } from "./world.js";
 
@@ -27,7 +27,10 @@ export async function judge(world: World): Promise<string[]> {
   }
   checkFeed(log, problems);
   if (bucket.overwritten.length > 0) problems.push(`overwritten: ${bucket.overwritten.join(", ")}`);
-  if (world.mode === "shared") checkStubs(world, log, problems);
+  if (world.mode === "shared") {
+    checkStubs(world, log, problems);
+    checkScrubbed(bucket, history, problems);
+  }
   try {
     await world.inspect((opened) => checkAnswers(opened, bucket, model, problems));
   } catch (error) {

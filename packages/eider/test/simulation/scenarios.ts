@@ -21,6 +21,7 @@ const part = (sequence: number): Timed => ({ kind: "append", table: "t", batch: 
 const query: Timed = { kind: "query" };
 const consume: Timed = { kind: "consume" };
 const maintain: Timed = { kind: "maintain" };
+const quarantine = (batch: number): Timed => ({ kind: "quarantine", batch });
 
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   /** A bit of everything. */
@@ -135,6 +136,22 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       [[query], [{ kind: "query", tag: "v" }]],
     ],
     runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
+  },
+  /** One process replays both rejects, another the first one, whose text goes too. */
+  "two replays": {
+    workload: [
+      [[quarantine(0)], [quarantine(1)], [{ kind: "replay", all: true }], [{ kind: "purge" }]],
+      [[{ kind: "replay", all: false }]],
+    ],
+    faultsAt: ["sqlite commit", "catalog commit", "put log", "killed"],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 30 },
+      { mode: "local", switches: 0, faults: 1, least: 100 },
+      { mode: "local", switches: 2, faults: 0, least: 1000, long: true },
+      { mode: "shared", switches: 1, faults: 0, least: 100 },
+      { mode: "shared", switches: 0, faults: 1, least: 100 },
+      { mode: "shared", switches: 1, faults: 1, least: 1000, long: true },
+    ],
   },
   /** A store that does not answer, and writers without patience. */
   "out of patience": {

@@ -7,7 +7,18 @@ import type { Lake } from "../../src/lake.js";
 import type { Event } from "./history.js";
 import { readSnapshot } from "./reader.js";
 import type { SimStore } from "./sim-store.js";
-import { CONSUMED, CURSORS, DERIVED, derivedFrom, nameOf, rowsOf, SOURCE, type Work } from "./workload.js";
+import {
+  CONSUMED,
+  CURSORS,
+  DERIVED,
+  derivedFrom,
+  mended,
+  nameOf,
+  quarantined,
+  rowsOf,
+  SOURCE,
+  type Work,
+} from "./workload.js";
 
 /** A lake as a process has opened it. */
 export interface Opened {
@@ -49,6 +60,27 @@ export async function perform(opened: Opened, event: Event): Promise<void> {
         event.to = await before(catalog, work.back);
         // What `lake.rollback` and `table.rollback` call, with a tag to know it by.
         event.snapshot = (await rollback(tagging(catalog, tag), event.to, work.table)).snapshot;
+      });
+    case "quarantine": {
+      const { batchId, taken, rejected } = quarantined(work.batch);
+      event.result = await lake.table("t").append([taken, rejected], { batchId, onReject: "quarantine", meta });
+      return;
+    }
+    case "replay":
+      return ifThere(async () => {
+        const table = lake.table("t");
+        const ids = (await table.rejects({ open: true, ...(!work.all && { limit: 1 }) })).map(({ id }) => id);
+        if (ids.length === 0) return;
+        event.rejects = ids;
+        event.result = await table.replay(ids, { map: (_, { id }) => JSON.stringify(mended(id)), meta });
+      });
+    case "purge":
+      return ifThere(async () => {
+        const table = lake.table("t");
+        const [first] = (await table.rejects()).filter(({ purgedIn }) => purgedIn === undefined);
+        if (!first) return;
+        event.rejects = [first.id];
+        await table.purgeRejects({ ids: event.rejects });
       });
     case "tag": {
       const at = await before(catalog, work.back);

@@ -25,6 +25,12 @@ export type Work =
   | { readonly kind: "drop"; readonly table: string }
   /** To so many snapshots before the head; of all tables if none is named. */
   | { readonly kind: "rollback"; readonly table?: string; readonly back: number }
+  /** A batch of table `t` of which one row becomes a reject. */
+  | { readonly kind: "quarantine"; readonly batch: number }
+  /** Takes the first open reject of table `t` in another try, or all of them. */
+  | { readonly kind: "replay"; readonly all: boolean }
+  /** Takes the text of the first reject of table `t` away that has one. */
+  | { readonly kind: "purge" }
   /** Names the snapshot so many before the head. */
   | { readonly kind: "tag"; readonly name: string; readonly back: number }
   | { readonly kind: "untag"; readonly name: string };
@@ -121,6 +127,20 @@ export function nameOf(work: BatchWork): string {
 /** The batch that comes of a change. */
 export function derivedFrom(position: string): { readonly batchId: string; readonly rows: Record<string, unknown>[] } {
   return { batchId: `d:${position}`, rows: [{ at: position }] };
+}
+
+/** The batch of a quarantine: a row that is taken, and one that no table takes. */
+export function quarantined(batch: number): {
+  readonly batchId: string;
+  readonly taken: Record<string, unknown>;
+  readonly rejected: Record<string, unknown>;
+} {
+  return { batchId: `q${batch}`, taken: { id: 100 + batch, v: "q" }, rejected: { id: batch, ID: batch } };
+}
+
+/** What a reject is read as in another try. */
+export function mended(id: string): Record<string, unknown> {
+  return { id: 200, v: id };
 }
 
 /** The rows of a batch, by hand: what the lake must give back. */
