@@ -56,8 +56,8 @@ export function formatCount(value: number | bigint): string {
 }
 
 /** `1 row`, `2 rows`. */
-export function plural(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+export function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : nouns}`;
 }
 
 /** Bytes in powers of 1024, with one digit after the point from KiB on. */

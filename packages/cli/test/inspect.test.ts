@@ -66,6 +66,8 @@ describe("tables", () => {
         rows: 3,
         files: 3,
         bytes: expect.any(Number),
+        hotBatches: 0,
+        hotBytes: 0,
       },
       expect.objectContaining({ name: "sales.eu", rows: 1 }),
     ]);
@@ -244,7 +246,13 @@ describe("verify and maintain", () => {
   it("name what is lost, and what nobody names", async () => {
     const where = join(folder, "broken");
     await makeFile(where, "first");
-    expect(await json("verify", where)).toEqual({ ok: true, files: 1, bytes: expect.any(Number), findings: [] });
+    expect(await json("verify", where)).toEqual({
+      ok: true,
+      files: 1,
+      bytes: expect.any(Number),
+      hotBatches: 0,
+      findings: [],
+    });
     expect(await text("verify", where)).toMatch(/^1 file, [\d.]+ B checked\n$/);
 
     const [{ key }] = (await json("files", where, "t")) as [{ key: string }];
@@ -261,7 +269,9 @@ describe("verify and maintain", () => {
     const outcome = await eider(["verify", where, "--no-hashes"]);
     expect(outcome.code).toBe(1);
     expect(outcome.stdout).toContain(`missing  ${key}: `);
-    expect(outcome.stderr).toBe("verify_failed: 1 data file lost or changed: restore from a backup what is listed\n");
+    expect(outcome.stderr).toBe(
+      "verify_failed: 1 data file or batch lost or changed: restore from a backup what is listed\n",
+    );
   });
 });
 

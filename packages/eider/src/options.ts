@@ -272,10 +272,15 @@ export interface TableDescription {
   readonly schemaVersion: number;
   readonly partitionBy: readonly string[];
   readonly orderBy: readonly string[];
+  /** Of files and of hot batches. */
   readonly rows: number;
   readonly files: number;
-  /** Stored bytes. */
+  /** Of the files, as stored. */
   readonly bytes: number;
+  /** Small batches that are in the catalog, and not in files yet. */
+  readonly hotBatches: number;
+  /** Of the hot batches, as stored. */
+  readonly hotBytes: number;
 }
 
 export interface MaintainOptions {
@@ -397,9 +402,13 @@ export interface RebuildResult {
   readonly unnamed: number;
 }
 
-/** One thing `verify` found. `stray` files are harmless and are removed by `maintain`; the others mean lost or changed data. */
+/**
+ * One thing `verify` found. `stray` files are harmless and are removed by `maintain`; the others mean lost or changed data:
+ * of files, and of hot batches (`batch`).
+ */
 export interface VerifyFinding {
-  readonly kind: "missing" | "size" | "hash" | "stray";
+  readonly kind: "missing" | "size" | "hash" | "batch" | "stray";
+  /** Of the object; of a hot batch its table and id, `<table>/<batch id>`. */
   readonly key: string;
   readonly message: string;
 }
@@ -419,6 +428,9 @@ export interface VerifyReport {
   /** No finding but strays. */
   readonly ok: boolean;
   readonly files: number;
+  /** Of the files. */
   readonly bytes: number;
+  /** Small batches in the catalog, whose rows were decoded. */
+  readonly hotBatches: number;
   readonly findings: readonly VerifyFinding[];
 }

@@ -390,6 +390,6 @@ export function appendContext(
 
 /** What users see of a table. */
 export function describe(table: TableInfo): TableDescription {
-  const { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes } = table;
-  return { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes };
+  const { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes, hotBatches, hotBytes } = table;
+  return { name, schema, schemaVersion, partitionBy, orderBy, rows, files, bytes, hotBatches, hotBytes };
 }

@@ -24,13 +24,14 @@ export function verifyCommand(context: Context): Command {
         const findings = report.findings.map(
           ({ kind, key, message }) => `${printable(`${kind}  ${key}: ${message}`)}\n`,
         );
-        return `${findings.join("")}${plural(report.files, "file")}, ${formatBytes(report.bytes)} checked\n`;
+        const hot = report.hotBatches > 0 ? `, ${plural(report.hotBatches, "hot batch", "hot batches")}` : "";
+        return `${findings.join("")}${plural(report.files, "file")}, ${formatBytes(report.bytes)}${hot} checked\n`;
       });
       if (!report.ok) {
         const bad = report.findings.filter((finding) => finding.kind !== "stray").length;
         throw new CorruptionError(
           "verify_failed",
-          `${plural(bad, "data file")} lost or changed: restore from a backup what is listed`,
+          `${plural(bad, "data file or batch", "data files or batches")} lost or changed: restore from a backup what is listed`,
         );
       }
     });
