@@ -230,7 +230,7 @@ describe("what was read, and from where,", () => {
     });
   });
 
-  test("counts small batches, which are in the catalog", async () => {
+  test("counts hot batches, which are in the catalog", async () => {
     await using small = await Lake.open("memory:");
     for (let k = 0; k < 3; k++) await small.table("e", { schema: { k: "int64" } }).append([{ k }]);
     const query = small.sql("FROM e WHERE k = 0");
@@ -239,7 +239,7 @@ describe("what was read, and from where,", () => {
     const hot = { count: 3, bytes: Number(bytes) };
     expect(query.stats).toMatchObject({ filesRead: 0, from: { store: NONE, cache: NONE, hot } });
     const [, files] = await small.sql("EXPLAIN FROM e");
-    expect(files!.explain_value).toContain(`from the catalog 3 small batches of ${bytes} bytes`);
+    expect(files!.explain_value).toContain(`from the catalog 3 hot batches of ${bytes} bytes`);
   });
 
   test("is the last row of EXPLAIN, for each table and snapshot", async () => {

@@ -232,7 +232,7 @@ export class Lake implements AsyncDisposable {
   }
 
   /**
-   * Folds small batches into data files, and removes what writers left behind. Safe at any time, while others read and
+   * Folds hot batches into data files, and removes what writers left behind. Safe at any time, while others read and
    * write; nothing that a query of any snapshot sees changes.
    */
   maintain(options: MaintainOptions = {}): Promise<MaintainResult> {

@@ -270,7 +270,8 @@ export class Planner implements AsyncDisposable {
 function hotRows({ name, hotBatches }: TableInfo, snapshot: number): QueryError {
   return new QueryError(
     "hot_rows",
-    `${hotBatches} small batches of table ${JSON.stringify(name)} are in no file at snapshot ${snapshot}: ` +
+    `${hotBatches === 1 ? "1 hot batch" : `${hotBatches} hot batches`} of table ${JSON.stringify(name)} at snapshot ` +
+      `${snapshot} ${hotBatches === 1 ? "is" : "are"} in no file: ` +
       "asked for the newest snapshot of a lake that is open for writing, they are folded into files first",
     { subject: name },
   );

@@ -58,7 +58,7 @@ export interface QueryStats {
   readonly filesRead: number;
   /**
    * Where what was read came from. `store`: data files of a folder, read where they are, or fetched by this query.
-   * `cache`: copies of data files that were there already. `hot`: small batches that are in the catalog.
+   * `cache`: copies of data files that were there already. `hot`: hot batches, which are in the catalog.
    */
   readonly from: { readonly store: ReadCount; readonly cache: ReadCount; readonly hot: ReadCount };
   readonly elapsedMs: number;

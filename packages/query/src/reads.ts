@@ -56,7 +56,7 @@ export function explainReads(tables: readonly TableReads[]): string {
       const line =
         `${table} at snapshot ${snapshot}: ${read} of ${filesConsidered} files, ${filesConsidered - read} left out; ` +
         `from the store ${counted(store, "file", "files")}, from the cache ${counted(cache, "file", "files")}`;
-      return hot.count === 0 ? line : `${line}, from the catalog ${counted(hot, "small batch", "small batches")}`;
+      return hot.count === 0 ? line : `${line}, from the catalog ${counted(hot, "hot batch", "hot batches")}`;
     })
     .join("\n");
 }

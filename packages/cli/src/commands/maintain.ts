@@ -39,14 +39,17 @@ export function verifyCommand(context: Context): Command {
 
 export function maintainCommand(context: Context): Command {
   return new Command("maintain")
-    .summary("fold small batches into files, end old snapshots, remove leftovers")
+    .summary("fold hot batches into files, end old snapshots, remove leftovers")
     .description(
-      "Fold small batches, which are in the catalog, into data files; let old snapshots expire, where that is asked for; " +
-        "and remove data files that were staged and never committed, or that only expired snapshots show.",
+      "Fold hot batches, small ones that are in the catalog, into data files; let old snapshots expire, where that is asked " +
+        "for; and remove data files that were staged and never committed, or that only expired snapshots show.",
     )
     .argument("<lake>", "folder of the lake")
     .addOption(
-      new Option("--fold <which>", "tables that are worth it, all with such batches, or none")
+      new Option(
+        "--fold <which>",
+        "those of tables with 16 MiB of them, 1,000, or one an hour old; of all tables; or none",
+      )
         .choices(["due", "all", "none"])
         .default("due"),
     )
