@@ -23,6 +23,8 @@ const HINTS: Readonly<Record<string, (lake: string, table: string) => string>> =
   unknown_format: () => "--format says what the input is",
   rejected_rows: (lake, table) =>
     `--on-reject quarantine takes the other rows and keeps these aside; eider rejects ${lake} ${table} lists them`,
+  hot_rows: (lake) => `eider maintain ${lake} --fold all folds them for snapshots to come`,
+  bad_replay: (lake, table) => `eider rejects ${lake} ${table} lists them`,
   reject_replayed: (lake, table) => `eider rejects ${lake} ${table} --open lists those that can be`,
   reject_not_found: (lake, table) => `eider rejects ${lake} ${table} lists them`,
   table_differs: (lake, table) => `eider schema ${lake} ${table} shows how the table was made`,

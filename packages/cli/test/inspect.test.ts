@@ -42,9 +42,9 @@ const json = async (...args: string[]): Promise<unknown> => JSON.parse(await tex
 describe("tables", () => {
   it("lists them", async () => {
     const lines = (await text("tables", lake)).split("\n");
-    expect(lines[0]).toMatch(/^table +rows +files +size +partitioned by$/);
-    expect(lines[2]).toMatch(/^events +3 +3 +[\d.]+ (B|KiB) +day\(ts\), type$/);
-    expect(lines[3]).toMatch(/^sales\.eu +1 +1 +[\d.]+ (B|KiB)$/);
+    expect(lines[0]).toMatch(/^table +rows +files +size +hot batches +partitioned by$/);
+    expect(lines[2]).toMatch(/^events +3 +3 +[\d.]+ (B|KiB) +0 +day\(ts\), type$/);
+    expect(lines[3]).toMatch(/^sales\.eu +1 +1 +[\d.]+ (B|KiB) +0$/);
     expect(lines.slice(4)).toEqual([""]);
   });
 
@@ -271,6 +271,37 @@ describe("verify and maintain", () => {
     expect(outcome.stdout).toContain(`missing  ${key}: `);
     expect(outcome.stderr).toBe(
       "verify_failed: 1 data file or batch lost or changed: restore from a backup what is listed\n",
+    );
+  });
+});
+
+describe("hot batches", () => {
+  const where = join(folder, "hot");
+  beforeAll(async () => {
+    await using made = await Lake.open(where);
+    await made.table("t").append([{ a: 1 }]);
+    await made.table("t").append([{ a: 2 }]);
+  });
+
+  it("are told of where files are listed, until they are folded", async () => {
+    expect((await text("tables", where)).split("\n")[2]).toMatch(/^t +2 +0 +0 B +2$/);
+    expect(await json("tables", where)).toMatchObject([{ rows: 2, files: 0, bytes: 0, hotBatches: 2 }]);
+    const hint = `2 hot batches are in no file yet: eider maintain ${where} --fold all makes files\n`;
+    expect(await eider(["files", where, "t"])).toMatchObject({ code: 0, stderr: hint });
+    expect(await eider(["files", where, "t", "--json"])).toMatchObject({ code: 0, stdout: "[]\n", stderr: "" });
+    expect(await eider(["files", where, "t", "--at", "1"])).toMatchObject({
+      stderr: "1 hot batch is in no file there\n",
+    });
+    const refused = await eider(["files", where, "t", "--at", "1", "--sql"]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/^hot_rows: 1 hot batch .*\nhint: eider maintain \S+ --fold all /);
+
+    expect(await text("maintain", where, "--fold", "all")).toMatch(/^2 hot batches folded into 1 file, /);
+    expect((await text("tables", where)).split("\n")[2]).toMatch(/^t +2 +1 +\d+ B +0$/);
+    expect(await eider(["files", where, "t"])).toMatchObject({ code: 0, stderr: "" });
+    expect((await text("snapshots", where)).split("\n")[4]).toMatch(/ fold t$/);
+    expect(await text("maintain", where, "--retain-snapshots", "1")).toBe(
+      "0 hot batches folded, 0 files removed, 0 B, snapshots from 3 on kept\n",
     );
   });
 });

@@ -16,6 +16,9 @@ const COMMANDS = [
   "purge-rejects",
   "files",
   "snapshots",
+  "changes",
+  "tag",
+  "rollback",
   "types",
   "verify",
   "maintain",
@@ -108,6 +111,7 @@ describe("wrong usage ends with 2, says what is wrong, and how to learn more", (
     ["a number that is none", ["batches", "x", "t", "--limit", "many"], /It is a whole number\./],
     ["nothing at the most", ["batches", "x", "t", "--limit", "0"], /It is at least 1\./],
     ["hours that are none", ["maintain", "x", "--grace-hours", "-1"], /It is a number of hours/],
+    ["a tag to forget without its name", ["tag", "x", "--delete"], /^error: name the tag\n/],
     ["--json on sql", ["sql", "x", "SELECT 1", "--json"], /^error: unknown option '--json'/],
   ];
   it.each(cases)("%s", async (_, args, message) => {

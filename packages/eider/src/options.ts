@@ -277,7 +277,7 @@ export interface TableDescription {
   readonly files: number;
   /** Of the files, as stored. */
   readonly bytes: number;
-  /** Small batches that are in the catalog, and not in files yet. */
+  /** Batches whose rows are in the catalog, and in no file yet. */
   readonly hotBatches: number;
   /** Of the hot batches, as stored. */
   readonly hotBytes: number;

@@ -274,7 +274,7 @@ export class Table<R = object> {
       checkRejectsOptions(options);
       const { after } = options;
       if (after !== undefined && !rejectPlace(after)) {
-        const message = `${JSON.stringify(after)} is not the id of a reject`;
+        const message = `${JSON.stringify(after)} is not the id of a reject: table.rejects() tells their ids`;
         throw new InvalidInputError("bad_option", message, { subject: after });
       }
       return this.#host.open.catalog.rejects((await this.#info()).id, options);

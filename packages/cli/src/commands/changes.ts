@@ -61,8 +61,9 @@ export function tagCommand(context: Context): Command {
       "after",
       "\nExamples:\n  eider tag ./lake before-import\n  eider tag ./lake v1 --at 117\n  eider tag ./lake",
     )
-    .action(async (where: string, name: string | undefined, flags: JsonFlag & TagFlags) => {
+    .action(async (where: string, name: string | undefined, flags: JsonFlag & TagFlags, command: Command) => {
       if (name === undefined) {
+        if (flags.delete || flags.at !== undefined) command.error("error: name the tag", { exitCode: 2 });
         const tags = await withLake(where, READ, (lake) => lake.tags());
         await printList(context, flags, tags, ["snapshot", "tag"], (tag) => [tag.snapshot, tag.name]);
         return;

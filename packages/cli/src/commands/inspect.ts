@@ -5,7 +5,8 @@ import { formatType, type Lake, NotFoundError, QueryError, type SnapshotInfo } f
 import { atOption, atOptions, positiveNumber, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
 import { formatTable } from "../table.js";
-import { formatBytes, formatCount, plural, printable } from "../text.js";
+import { write } from "../terminal.js";
+import { formatBytes, formatCount, plural, printable, shellQuote } from "../text.js";
 
 interface AtFlag extends JsonFlag {
   readonly at?: number | string | Date;
@@ -24,12 +25,13 @@ export function tablesCommand(context: Context): Command {
     .addHelpText("after", "\nExamples:\n  eider tables ./lake\n  eider tables ./lake --at 12 --json")
     .action(async (where: string, flags: AtFlag) => {
       const tables = await withLake(where, READ, (lake) => lake.tables(atOptions(flags)));
-      const headers = ["table", "rows", "files", "size", "partitioned by"];
-      await printList(context, flags, tables, headers, ({ name, rows, files, bytes, partitionBy }) => [
+      const headers = ["table", "rows", "files", "size", "hot batches", "partitioned by"];
+      await printList(context, flags, tables, headers, ({ name, rows, files, bytes, hotBatches, partitionBy }) => [
         name,
         formatCount(rows),
         formatCount(files),
         formatBytes(bytes),
+        formatCount(hotBatches),
         partitionBy.join(", "),
       ]);
     });
@@ -130,13 +132,25 @@ export function filesCommand(context: Context): Command {
         await print(context, flags, { sql }, () => `${sql}\n`);
         return;
       }
-      const files = await withLake(where, READ, (lake) => lake.table(name).files(atOptions(flags)));
+      const { files, hotBatches } = await withLake(where, READ, async (lake) => {
+        const table = lake.table(name);
+        const { hotBatches } = await table.describe(atOptions(flags));
+        return { files: await table.files(atOptions(flags)), hotBatches };
+      });
       await printList(context, flags, files, ["snapshot", "rows", "size", "key"], (file) => [
         file.addedIn,
         formatCount(file.rows),
         formatBytes(file.bytes),
         file.key,
       ]);
+      if (hotBatches > 0 && !flags.json) {
+        const what = hotBatches === 1 ? "1 hot batch is" : `${formatCount(hotBatches)} hot batches are`;
+        const how = `eider maintain ${shellQuote(where)} --fold all makes files`;
+        await write(
+          context.terminal.stderr,
+          `${what} in no file${flags.at === undefined ? ` yet: ${how}` : " there"}\n`,
+        );
+      }
     });
 }
 
@@ -165,7 +179,8 @@ function tableCommand(name: string, summary: string, description: string): Comma
 }
 
 function describeOperation({ op, table, name, to, batchId, rows }: SnapshotInfo["operations"][number]): string {
-  const what = [op, table ?? name, ...(to === undefined ? [] : [`to ${to}`])]
+  // So far hot batches are all that is rearranged.
+  const what = [op === "rearrange" ? "fold" : op, table ?? name, ...(to === undefined ? [] : [`to ${to}`])]
     .filter((word) => word !== undefined)
     .join(" ");
   return rows === undefined ? what : `${what}: ${plural(rows, "row")}${batchId === undefined ? "" : ` (${batchId})`}`;

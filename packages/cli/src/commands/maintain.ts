@@ -73,7 +73,7 @@ export function maintainCommand(context: Context): Command {
           signal: context.signal,
         }),
       );
-      await print(context, flags, result, () => describeResult(result));
+      await print(context, flags, result, () => describeResult(result, retain !== undefined));
     });
 }
 
@@ -93,9 +93,13 @@ function retention({ retainSnapshots: snapshots, retainDays }: MaintainFlags): R
   };
 }
 
-function describeResult({ folded, finished, deleted, bytes }: MaintainResult): string {
+function describeResult(
+  { folded, finished, deleted, bytes, oldestSnapshot }: MaintainResult,
+  expires: boolean,
+): string {
   const batches = folded.batches === 1 ? "1 hot batch" : `${formatCount(folded.batches)} hot batches`;
   const into = folded.files > 0 ? ` into ${plural(folded.files, "file")}, ${formatBytes(folded.bytes)}` : "";
   const removed = `${plural(deleted.length, "file")} removed, ${formatBytes(bytes)}`;
-  return `${batches} folded${into}, ${removed}${finished ? "" : "; not finished: run it again"}\n`;
+  const kept = expires ? `, snapshots from ${oldestSnapshot} on kept` : "";
+  return `${batches} folded${into}, ${removed}${kept}${finished ? "" : "; not finished: run it again"}\n`;
 }
