@@ -104,8 +104,11 @@ export async function* dataFiles(store: ObjectStore, signal: AbortSignal | undef
   if (page.length > 0) yield page;
 }
 
-/** The base snapshot in a data file's name, `<base>-<id>.parquet`; undefined for files that are not ours. */
+/**
+ * The base snapshot in a data file's name, `<table>/data/…/<base>-<id>.parquet`; undefined for files that are not ours: those
+ * of a lake in a folder of this one's have their own `<table>/data/` further on. No part of a partition is just `data`.
+ */
 function fileBase(key: string): number | undefined {
-  const match = /\/data\/(?:.*\/)?(\d+)-[0-9a-f-]{36}\.parquet$/.exec(key);
+  const match = /^[^/]+\/data\/(?:(?!data\/)[^/]+\/)*(\d+)-[0-9a-f-]{36}\.parquet$/.exec(key);
   return match ? Number(match[1]) : undefined;
 }
