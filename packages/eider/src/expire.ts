@@ -13,6 +13,11 @@ const QUERY_MAX_AGE_MS = 24 * 60 * 60 * 1000;
 /** Cursors that were moved within so long keep what lies behind them. Seven days. */
 const CURSOR_MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** Operations after which a lake shows what it did before. */
+const UPKEEP: ReadonlySet<string> = new Set(["expire", "floor"]);
+/** Snapshots looked at together. */
+const PAGE = 256;
+
 /** Ends snapshots as `retain` says, and lets go of what is due by then. */
 export async function expireSnapshots(
   catalog: Catalog,
@@ -42,10 +47,27 @@ async function firstKept(
   now: number,
   retain: Exclude<Retention, "all">,
 ): Promise<number> {
-  if (retain === "none") return head;
+  if (retain === "none") return nthNewest(catalog, head, 1);
   const { snapshots = 1, ageMs = 0 } = retain;
-  const newest = Math.max(0, head - Math.max(1, snapshots) + 1);
-  return Math.min(newest, ageMs === 0 ? head : await snapshotAt(catalog, now - ageMs));
+  const aged = ageMs === 0 ? head : await snapshotAt(catalog, now - ageMs);
+  return Math.min(await nthNewest(catalog, head, Math.max(1, snapshots)), await nthNewest(catalog, aged, 1));
+}
+
+/**
+ * The `count`-th snapshot from `last` back that changed something; 0 if there are fewer. Upkeep does not count: else it
+ * would push out what a lake shows that nobody writes to, and each run would end the entry of the one before.
+ */
+async function nthNewest(catalog: Catalog, last: number, count: number): Promise<number> {
+  let left = count;
+  for (let end = last; end > 0; end -= PAGE) {
+    const after = Math.max(0, end - PAGE);
+    const page = await catalog.snapshots({ after, limit: end - after });
+    for (const { snapshot, operations } of page.reverse()) {
+      if (operations.every(({ op }) => UPKEEP.has(op))) continue;
+      if (--left === 0) return snapshot;
+    }
+  }
+  return 0;
 }
 
 /** The first snapshot that a cursor which was moved since `time` needs. */

@@ -292,7 +292,15 @@ export const checkScopeOptions = (options: ScopeOptions): void => {
 export const checkMaintainOptions = (options: MaintainOptions): void => {
   check("lake.maintain", options, MAINTAIN);
   if (typeof options.fold === "object") check("the limits of fold", options.fold, FOLD_LIMITS);
-  if (typeof options.retain === "object") check("what retain keeps", options.retain, RETENTION);
+  if (typeof options.retain !== "object") return;
+  check("what retain keeps", options.retain, RETENTION);
+  if (options.retain.snapshots === undefined && options.retain.ageMs === undefined) {
+    throw new InvalidInputError(
+      "bad_option",
+      'retain needs snapshots or ageMs: "none" keeps only what the tables are now',
+      { subject: "retain" },
+    );
+  }
 };
 /** @throws InvalidInputError `bad_option` */
 export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>

@@ -62,6 +62,26 @@ describe("snapshots that end", () => {
     expect((await lake.catalog.head()).snapshot).toBe(snapshot);
   });
 
+  it("are not all because nothing was said of what to keep", async () => {
+    await using lake = await folded();
+    const nothing = async () => lake.lake.maintain({ retain: {} });
+    await expect(nothing()).rejects.toMatchObject({ code: "bad_option", subject: "retain" });
+    expect(await lake.rows(2)).toHaveLength(1);
+  });
+
+  it("are not those of upkeep: run again and again, it ends nothing more", async () => {
+    await using lake = await folded();
+    const oldest: number[] = [];
+    for (let run = 0; run < 5; run++) {
+      lake.now += 3 * DAY_MS;
+      oldest.push((await lake.lake.maintain({ retain: { snapshots: 2, ageMs: DAY_MS } })).oldestSnapshot);
+    }
+    expect(oldest).toEqual([4, 4, 4, 4, 4]);
+    // The fold is 5; the first run ended snapshots, the second let go of what they alone had shown.
+    expect((await lake.catalog.head()).snapshot).toBe(7);
+    expect(await lake.rows(4)).toHaveLength(3);
+  });
+
   it("leave their rows and files to queries that run, for a day", async () => {
     await using lake = await folded();
     const { lake: own, catalog } = lake;
