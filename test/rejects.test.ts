@@ -1,7 +1,8 @@
 /** Rejects from their batch to their replay, or to their end. Spec B: "kept, listable, replayable". */
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SqliteCatalog } from "@eider/catalog";
 import { FileStore, MemoryStore, type ObjectStore, StoreWrapper } from "@eider/storage";
 import { Lake, type LakeOptions, type Table } from "eider";
 import { describe, expect, it } from "vitest";
@@ -133,6 +134,7 @@ describe("replay", () => {
   it.each<[string, readonly string[], object, string]>([
     ["no reject", [], {}, "bad_replay"],
     ["what is no id", ["1-0", "x"], {}, "bad_replay"],
+    ["a text in place of ids", "1-0" as never, {}, "bad_replay"],
     ["a reject that is not there", ["1-0", "1-7"], { map: mend }, "reject_not_found"],
     ["CSV without names for its columns", ["1-0"], { format: "csv" }, "bad_option"],
     ["a map that gives no text", ["1-0"], { map: () => undefined }, "bad_replay"],
@@ -332,6 +334,27 @@ describe("purgeRejects", () => {
     // The unfinished object is in no file of the lake any more: nothing but the rejects had it.
     const catalog = join(folder, "_eider", "catalog.sqlite");
     for (const file of [catalog, `${catalog}-wal`]) expect(readFileSync(file).includes('{"id":4,"v":"d"')).toBe(false);
+  });
+
+  it("has taken them out of the lake's folder when it returns, also where a process was killed before that", async () => {
+    const folder = temporaryFolder();
+    const left = (): string[] =>
+      readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+        const path = join(folder, name);
+        return statSync(path).isFile() && readFileSync(path).includes('\\"id\\":4,');
+      });
+    {
+      await using lake = await Lake.open(folder);
+      await fill(lake);
+    }
+    expect(left()).not.toEqual([]);
+    // As a process that is killed behind the commit leaves it.
+    await using catalog = await SqliteCatalog.open({ path: join(folder, "_eider", "catalog.sqlite") });
+    const { id } = (await catalog.table("events"))!;
+    await catalog.commit({ operations: [{ op: "purge", table: id, rejects: ["1-0", "1-1"] }] });
+    await using lake = await Lake.open(folder);
+    expect(await lake.table("events").purgeRejects({ batchId: "first" })).toEqual({ purged: 0 });
+    expect(left()).toEqual([]);
   });
 
   it("leaves a replay known, and what was not replayed lost", async () => {

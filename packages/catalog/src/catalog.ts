@@ -384,8 +384,11 @@ export interface Catalog extends AsyncDisposable {
   expiry(at?: number): Promise<Expiry>;
   /** Oldest first, those that have ended too, from the one after `after`; `limit` is 1000 by default. */
   snapshots(page?: { after?: number; limit?: number }): Promise<SnapshotInfo[]>;
-  /** Live tables at a snapshot (default head), by name. */
-  tables(at?: number): Promise<TableInfo[]>;
+  /**
+   * Live tables at a snapshot (default head), by name.
+   * @param options.expired takes snapshots of which something was let go, too: their schemas stay, their hot batches may be gone
+   */
+  tables(at?: number, options?: { readonly expired?: boolean }): Promise<TableInfo[]>;
   /** By name, without regard to case. */
   table(name: string, at?: number): Promise<TableInfo | undefined>;
   /** Live files of a table at a snapshot, in order of commit. */

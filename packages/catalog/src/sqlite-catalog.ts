@@ -207,8 +207,8 @@ export class SqliteCatalog implements Catalog {
     return this.#connection.read((driver) => listSnapshots(driver, after, limit));
   }
 
-  async tables(at?: number): Promise<TableInfo[]> {
-    return this.#connection.read((driver) => listTables(driver, snapshotAt(driver, at)));
+  async tables(at?: number, options: { readonly expired?: boolean } = {}): Promise<TableInfo[]> {
+    return this.#connection.read((driver) => listTables(driver, snapshotAt(driver, at, options)));
   }
 
   async table(name: string, at?: number): Promise<TableInfo | undefined> {

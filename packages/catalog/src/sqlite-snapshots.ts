@@ -14,13 +14,17 @@ function headOf(driver: SqliteDriver): number {
 
 /**
  * The snapshot meant by `at`, by default the head. It may have ended, so that queries that run can go on; not if
- * something of it was let go of.
+ * something of it was let go of, unless with `expired`.
  */
-export function snapshotAt(driver: SqliteDriver, at: number | undefined): number {
+export function snapshotAt(
+  driver: SqliteDriver,
+  at: number | undefined,
+  { expired = false }: { readonly expired?: boolean } = {},
+): number {
   const head = headOf(driver);
   if (at === undefined) return head;
   if (Number.isInteger(at) && at >= 0 && at <= head) {
-    assertNotExpired(driver, at, "purged");
+    if (!expired) assertNotExpired(driver, at, "purged");
     return at;
   }
   throw new NotFoundError("snapshot_not_found", `there is no snapshot ${at}: the lake has snapshots 1 to ${head}`, {

@@ -39,6 +39,8 @@ export interface OpenLake {
   readonly timer: Timer;
   /** Of this handle: see `LakeOptions`. */
   readonly inlineBytes: number;
+  /** Something was purged: resolves once what the store keeps of the catalog has it no more. */
+  forget(): Promise<void>;
   /** DuckDB is loaded by the first call. */
   engine(): Promise<QueryEngine>;
   /** Gives this handle up; the last one closes the parts. */
@@ -282,6 +284,7 @@ async function assemble(
     ranges,
     timer,
     inlineBytes: options.inlineBytes ?? INLINE_BYTES,
+    forget: async () => journal?.forget(),
     engine() {
       const opening =
         engine ??

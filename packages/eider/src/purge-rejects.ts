@@ -2,6 +2,7 @@
 
 import { type Catalog, compareRejectIds, type ListedReject, rejectPlace, type TableInfo } from "@eider/catalog";
 import { InvalidInputError, NotFoundError } from "@eider/core";
+import type { OpenLake } from "./open.js";
 import type { PurgeRejectsOptions, PurgeRejectsResult } from "./options.js";
 import { namedRejects, rejectPages } from "./reject-pages.js";
 
@@ -11,7 +12,7 @@ import { namedRejects, rejectPages } from "./reject-pages.js";
  * @throws NotFoundError `table_not_found`, `reject_not_found`
  */
 export async function purgeRejects(
-  catalog: Catalog,
+  { catalog, forget }: Pick<OpenLake, "catalog" | "forget">,
   table: TableInfo,
   options: PurgeRejectsOptions,
 ): Promise<PurgeRejectsResult> {
@@ -31,7 +32,10 @@ export async function purgeRejects(
     for (const { id } of page) all.push(id);
     onProgress?.({ rejects: all.length, purged });
   }
-  if (all.length > 0) await catalog.scrub(all, signal);
+  if (all.length > 0) {
+    await catalog.scrub(all, signal);
+    await forget();
+  }
   return { purged };
 }
 

@@ -308,7 +308,7 @@ export class Table<R = object> {
     return this.#host.run(async () => {
       checkPurgeRejectsOptions(options);
       this.#host.assertWritable();
-      return purgeRejects(this.#host.open.catalog, await this.#info(), options);
+      return purgeRejects(this.#host.open, await this.#info(), options);
     });
   }
 

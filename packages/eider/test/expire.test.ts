@@ -2,6 +2,7 @@
 
 import { MemoryStore } from "@eider/storage";
 import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/support/folder.js";
 import { Lake } from "../src/lake.js";
 import { appendHot } from "./support/hot-rows.js";
 import { type Opened, opened } from "./support/lake-of-hot-rows.js";
@@ -161,6 +162,23 @@ describe("snapshots that end", () => {
     lake.now += 7 * DAY_MS + 1;
     expect((await own.maintain({ retain })).oldestSnapshot).toBeGreaterThan(5);
     await expect(read("2")).rejects.toMatchObject({ code: "cursor_expired" });
+  });
+
+  it("leave files readable whose columns were widened since, also to who opens the lake later", async () => {
+    const root = temporaryFolder();
+    {
+      await using lake = await Lake.open(root, { inlineBytes: 0 });
+      await lake.table("t").append([{ id: 1, v: 1 }]);
+      await lake.table("t").append([{ id: 2, v: 1.5, w: "x" }]);
+      await lake.maintain({ retain: "none" });
+      expect(await lake.sql("SELECT id FROM t WHERE v > 1.2")).toEqual([{ id: 2n }]);
+    }
+    await using lake = await Lake.open(root, { mode: "read" });
+    expect(await lake.sql("SELECT id, w FROM t WHERE v > 0.5 ORDER BY id")).toEqual([
+      { id: 1n, w: null },
+      { id: 2n, w: "x" },
+    ]);
+    await expect(lake.with({ at: 1 }).sql("FROM t")).rejects.toMatchObject(EXPIRED);
   });
 
   it("have ended in a copy of the lake, too", async () => {

@@ -213,9 +213,9 @@ export class Planner implements AsyncDisposable {
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
   }
 
-  #listTables(snapshot: number): Promise<readonly TableInfo[]> {
+  #listTables(snapshot: number, options?: { readonly expired?: boolean }): Promise<readonly TableInfo[]> {
     return remember(this.#lists, snapshot, CACHED_LISTS, async () =>
-      snapshot === 0 ? [] : this.#catalog.tables(snapshot),
+      snapshot === 0 ? [] : this.#catalog.tables(snapshot, options),
     );
   }
 
@@ -238,7 +238,9 @@ export class Planner implements AsyncDisposable {
     if (first === undefined) return undefined;
     const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
     if (oldest.schemaVersion === table.schemaVersion) return undefined;
-    const before = (await this.#listTables(oldest.addedIn)).find(({ id }) => id === table.id);
+    // A file outlives the snapshot that it came with.
+    const then = await this.#listTables(oldest.addedIn, { expired: true });
+    const before = then.find(({ id }) => id === table.id);
     return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
   }
 

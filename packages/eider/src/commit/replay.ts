@@ -68,6 +68,9 @@ function replayBatchId(replays: readonly string[]): string {
 }
 
 function inOrder(ids: readonly string[]): string[] {
+  if (!Array.isArray(ids)) {
+    throw new InvalidInputError("bad_replay", "a replay takes an array of ids: table.rejects() tells them");
+  }
   const wrong = ids.find((id) => typeof id !== "string" || !rejectPlace(id));
   if (wrong !== undefined || ids.length === 0) {
     const what = wrong === undefined ? "names none" : `names ${JSON.stringify(wrong)}, which is not the id of a reject`;

@@ -70,8 +70,21 @@ export class Journal {
     const wait = Math.max(0, this.#wroteAt + INTERVAL_MS - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#write();
+      void this.#write();
     }, wait).unref();
+  }
+
+  /**
+   * Something was to be forgotten, by this call or by one that did not end: resolves once nothing in the store has it any more. A
+   * failure is the caller's, and is tried again with the next commit.
+   */
+  async forget(): Promise<void> {
+    this.#forgets = true;
+    while (this.#writing) await this.#writing;
+    if (!this.#forgets) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#write();
   }
 
   /** Writes what is left. */
@@ -79,14 +92,15 @@ export class Journal {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#writing;
-    if (this.#wanted) this.#write();
+    if (this.#wanted) void this.#write();
     await this.#writing;
     clearTimeout(this.#timer);
   }
 
-  #write(): void {
+  #write(): Promise<void> {
     this.#wanted = false;
-    this.#writing = this.#publish()
+    const published = this.#publish();
+    this.#writing = published
       .catch((error: unknown) => {
         // The next commit tries again.
         this.#options.logger.warn?.("entries could not be written into the store yet", { error });
@@ -96,6 +110,7 @@ export class Journal {
         this.#wroteAt = performance.now();
         if (this.#wanted) this.#want();
       });
+    return published;
   }
 
   async #publish(): Promise<void> {

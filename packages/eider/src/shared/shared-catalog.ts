@@ -198,8 +198,8 @@ export class SharedCatalog implements Catalog {
     return this.#index.snapshots(page);
   }
 
-  tables(at?: number): Promise<TableInfo[]> {
-    return this.#index.tables(at);
+  tables(at?: number, options?: { readonly expired?: boolean }): Promise<TableInfo[]> {
+    return this.#index.tables(at, options);
   }
 
   table(name: string, at?: number): Promise<TableInfo | undefined> {
