@@ -117,6 +117,7 @@ const APPEND: Rules<AppendOptions> = {
 const { cursor: _, ...WITHOUT_CURSOR } = APPEND;
 const APPEND_PARTS: Rules<AppendPartsOptions> = {
   ...WITHOUT_CURSOR,
+  batchId: text,
   partBytes: {
     expected: "a whole number from 1 on",
     accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,

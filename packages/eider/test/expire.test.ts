@@ -139,6 +139,20 @@ describe("snapshots that end", () => {
     await expect(lake.catalog.hotBatches(id, { at: 3 })).rejects.toMatchObject(EXPIRED);
   });
 
+  it("can be rolled back to by their tag", async () => {
+    await using lake = await folded();
+    const { lake: own } = lake;
+    await own.tag("audit", { at: 3 });
+    await own.maintain({ retain: "none" });
+    await own.table("t").rollback({ to: "audit" });
+    expect(await lake.rows()).toEqual(await lake.rows(3));
+    await own.table("t").append([{ id: 4 }]);
+    await own.maintain({ retain: "none" });
+    await own.rollback({ to: "audit" });
+    expect(await lake.rows()).toEqual(await lake.rows(3));
+    await expect(own.table("t").rollback({ to: 2 })).rejects.toMatchObject(EXPIRED);
+  });
+
   it("stay for a cursor that has still to read them, up to an age", async () => {
     await using lake = await folded();
     const { lake: own } = lake;

@@ -80,10 +80,19 @@ async function planLake(catalog: Catalog, span: Span): Promise<Operation[]> {
 async function planTable(catalog: Catalog, { to, head }: Span, { before, now }: BeforeAndNow): Promise<Operation[]> {
   const { id, lastFieldId, schemaVersion } = now;
   const sameColumns = sameSchema(before.schema, now.schema);
-  const [change] = await catalog.changes(id, to === 0 ? START : String(to), { until: head, limit: 1 });
-  if (sameColumns && !change) return [];
+  if (sameColumns && !(await hasChanged(catalog, id, { to, head }))) return [];
   const back: Operation = { op: "rollback", table: id, to };
   if (sameColumns) return [back];
   // Ids of fields that go now are not given out again: what was written with them may come back.
   return [{ op: "schema", table: id, version: schemaVersion + 1, schema: before.schema, lastFieldId }, back];
+}
+
+async function hasChanged(catalog: Catalog, table: string, { to, head }: Span): Promise<boolean> {
+  try {
+    return (await catalog.changes(table, to === 0 ? START : String(to), { until: head, limit: 1 })).length > 0;
+  } catch (error) {
+    // A tag keeps its snapshot, not what came after it: whether anything did is not told any more.
+    if (error instanceof CatalogError && error.code === "cursor_expired") return true;
+    throw error;
+  }
 }
