@@ -328,10 +328,11 @@ it("asks for a batch id and a size that make sense", async () => {
   const bad = (options: object, code: string): Promise<void> =>
     expect(table.appendParts([], options as AppendPartsOptions)).rejects.toMatchObject({ code });
   await bad({}, "bad_option");
-  await bad({ batchId: { source: "s", sequence: 1 } }, "bad_option");
   await bad({ batchId: "b", partBytes: 0 }, "bad_option");
   await bad({ batchId: "b", partBytes: 1.5 }, "bad_option");
   await bad({ batchId: "b", cursor: { name: "c", from: "0", to: "1" } }, "bad_option");
+  await bad({ batchId: { source: "s", sequence: 1 } }, "bad_batch_id");
+  await table.create();
   await bad({ batchId: { source: "s", sequence: 1 } }, "bad_batch_id");
   await bad({ batchId: "x".repeat(1020) }, "bad_batch_id");
   await lake.close();

@@ -117,7 +117,6 @@ const APPEND: Rules<AppendOptions> = {
 const { cursor: _, ...WITHOUT_CURSOR } = APPEND;
 const APPEND_PARTS: Rules<AppendPartsOptions> = {
   ...WITHOUT_CURSOR,
-  batchId: text,
   partBytes: {
     expected: "a whole number from 1 on",
     accepts: (value) => Number.isSafeInteger(value) && Number(value) > 0,
@@ -339,6 +338,9 @@ export const checkAppendPartsOptions = (options: AppendPartsOptions): void => {
     throw new InvalidInputError("bad_option", "appendParts needs a batchId, by which another try goes on", {
       subject: "batchId",
     });
+  }
+  if (typeof options.batchId !== "string") {
+    throw new InvalidInputError("bad_batch_id", "the batchId of appendParts has to be a text", { subject: "batchId" });
   }
 };
 /** @throws InvalidInputError `bad_option`, also where something is missing */
