@@ -109,6 +109,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "local",
+    scenario: "a table taken back",
     name: "take a table back to columns that it does not have",
     faults: [{ file: CHECK, find: "if (!then || !now || !sameSchema(then, now)) {", replace: "if (!then || !now) {" }],
   },
