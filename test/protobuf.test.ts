@@ -6,6 +6,7 @@ import type { Table } from "apache-arrow";
 import { Lake } from "eider";
 import protobufjs from "protobufjs";
 import { expect, it } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 import { readParquet } from "./support/hyparquet.js";
 
@@ -55,7 +56,7 @@ it("D13, D80: 64-bit integers and the key __proto__ are in Arrow and in SQL as t
   ]);
 
   const where = temporaryFolder();
-  const lake = await Lake.open(where);
+  const lake = await Lake.open(where, FILES);
   const table = lake.table("m");
   await table.append(arrow);
   const text = lake.sql(

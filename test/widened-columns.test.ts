@@ -6,6 +6,7 @@ import { SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
 import { Lake } from "eider";
 import { expect, test } from "vitest";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 /** A table whose first file has a row 0 with `a` of type `from`, and whose second has a row 1 with `b` of type `to`. */
@@ -74,7 +75,10 @@ test("an integer that comes while a column is widened stays exact", async () => 
       return super.put(...args);
     }
   }
-  await using lake = await Lake.open({ store: new Store(), catalog: await SqliteCatalog.open({ path: ":memory:" }) });
+  await using lake = await Lake.open(
+    { store: new Store(), catalog: await SqliteCatalog.open({ path: ":memory:" }) },
+    FILES,
+  );
   const table = lake.table("t");
   await table.append([{ v: 1 }]);
   // The first look finds integers that float64 holds; this one is not among them.
