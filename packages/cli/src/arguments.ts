@@ -1,9 +1,24 @@
-/** Values of arguments and options, read from their text. */
+/** What commands have in common: their arguments and options, and how values are read from text. */
 
-import { InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 
 /** `2031-02-03`, `2031-02-03T04:05`, `2031-02-03 04:05:06.789Z`, `…+09:00`. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+
+export function lakeCommand(name: string, summary: string, description: string): Command {
+  return new Command(name).summary(summary).description(description).argument("<lake>", "folder of the lake");
+}
+
+export function tableCommand(name: string, summary: string, description: string): Command {
+  return lakeCommand(name, summary, description).argument("<table>", "name of the table");
+}
+
+export function schemaModeOption(): Option {
+  return new Option(
+    "--schema-mode <mode>",
+    "a field the table lacks becomes a column, is a reject, or is dropped (default: evolve)",
+  ).choices(["evolve", "strict", "ignore"]);
+}
 
 /** `--at`: which state of the lake is meant. */
 export function atOption(description: string): Option {

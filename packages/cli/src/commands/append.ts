@@ -11,7 +11,7 @@ import {
   type Source,
   type Table,
 } from "eider";
-import { byteSize, expressions, oneCharacter } from "../arguments.js";
+import { byteSize, expressions, oneCharacter, schemaModeOption } from "../arguments.js";
 import { type Context, type JsonFlag, print, withLake } from "../context.js";
 import { Failure } from "../failure.js";
 import { fingerprint, type InputFile, inputFile } from "../input-file.js";
@@ -71,12 +71,7 @@ export function appendCommand(context: Context): Command {
       expressions,
     )
     .option("--order-by <columns>", "for a new table: what each data file is sorted by; several by commas", expressions)
-    .addOption(
-      new Option(
-        "--schema-mode <mode>",
-        "a field the table lacks becomes a column, is a reject, or is dropped (default: evolve)",
-      ).choices(["evolve", "strict", "ignore"]),
-    )
+    .addOption(schemaModeOption())
     .addOption(
       new Option(
         "--on-reject <what>",

@@ -1,8 +1,8 @@
 /** The commands that look at a lake's metadata. None of them creates or changes anything. */
 
-import { Command } from "commander";
+import type { Command } from "commander";
 import { formatType, type Lake, NotFoundError, QueryError, type SnapshotInfo } from "eider";
-import { atOption, atOptions, positiveNumber, wholeNumber } from "../arguments.js";
+import { atOption, atOptions, lakeCommand, positiveNumber, tableCommand, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
 import { formatTable } from "../table.js";
 import { write } from "../terminal.js";
@@ -144,7 +144,7 @@ export function filesCommand(context: Context): Command {
         file.key,
       ]);
       if (hotBatches > 0 && !flags.json) {
-        const what = hotBatches === 1 ? "1 hot batch is" : `${formatCount(hotBatches)} hot batches are`;
+        const what = plural(hotBatches, "hot batch is", "hot batches are");
         const how = `eider maintain ${shellQuote(where)} --fold all makes files`;
         await write(
           context.terminal.stderr,
@@ -168,14 +168,6 @@ export function snapshotsCommand(context: Context): Command {
         snapshot.operations.map(describeOperation).join("; "),
       ]);
     });
-}
-
-function lakeCommand(name: string, summary: string, description: string): Command {
-  return new Command(name).summary(summary).description(description).argument("<lake>", "folder of the lake");
-}
-
-function tableCommand(name: string, summary: string, description: string): Command {
-  return lakeCommand(name, summary, description).argument("<table>", "name of the table");
 }
 
 function describeOperation({ op, table, name, to, batchId, rows }: SnapshotInfo["operations"][number]): string {

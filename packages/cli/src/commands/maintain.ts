@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { CorruptionError, type MaintainResult, type Retention } from "eider";
 import { days, hours, seconds, wholeNumber } from "../arguments.js";
 import { type Context, type JsonFlag, print, READ, withLake } from "../context.js";
-import { formatBytes, formatCount, plural, printable } from "../text.js";
+import { formatBytes, plural, printable } from "../text.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -97,7 +97,7 @@ function describeResult(
   { folded, finished, deleted, bytes, oldestSnapshot }: MaintainResult,
   expires: boolean,
 ): string {
-  const batches = folded.batches === 1 ? "1 hot batch" : `${formatCount(folded.batches)} hot batches`;
+  const batches = plural(folded.batches, "hot batch", "hot batches");
   const into = folded.files > 0 ? ` into ${plural(folded.files, "file")}, ${formatBytes(folded.bytes)}` : "";
   const removed = `${plural(deleted.length, "file")} removed, ${formatBytes(bytes)}`;
   const kept = expires ? `, snapshots from ${oldestSnapshot} on kept` : "";

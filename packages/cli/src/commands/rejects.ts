@@ -1,8 +1,15 @@
 /** `eider rejects`, `eider replay` and `eider purge-rejects`: rows that were kept aside, and what becomes of them. */
 
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { AppendResult, ListedReject, PurgeRejectsOptions, ReplayOptions, Table } from "eider";
-import { names, oneCharacter, positiveNumber, snapshotOrInstant } from "../arguments.js";
+import {
+  names,
+  oneCharacter,
+  positiveNumber,
+  schemaModeOption,
+  snapshotOrInstant,
+  tableCommand,
+} from "../arguments.js";
 import { type Context, type JsonFlag, print, printList, READ, withLake } from "../context.js";
 import { cut, formatCount, plural, printable } from "../text.js";
 
@@ -89,12 +96,7 @@ export function replayCommand(context: Context): Command {
     )
     .option("--columns <names>", "of CSV and TSV: the columns of the texts, by commas", names)
     .option("--delimiter <character>", "of CSV (default: a comma)", oneCharacter)
-    .addOption(
-      new Option(
-        "--schema-mode <mode>",
-        "a field the table lacks becomes a column, is a reject, or is dropped (default: evolve)",
-      ).choices(["evolve", "strict", "ignore"]),
-    )
+    .addOption(schemaModeOption())
     .addOption(
       new Option(
         "--on-reject <what>",
@@ -208,12 +210,4 @@ export function purgeRejectsCommand(context: Context): Command {
       const result = await withLake(where, { mode: "open" }, (lake) => lake.table(name).purgeRejects(options));
       await print(context, flags, result, () => `${plural(result.purged, "reject")} purged\n`);
     });
-}
-
-function tableCommand(name: string, summary: string, description: string): Command {
-  return new Command(name)
-    .summary(summary)
-    .description(description)
-    .argument("<lake>", "folder of the lake")
-    .argument("<table>", "name of the table");
 }
