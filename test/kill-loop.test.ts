@@ -10,9 +10,9 @@ import { Lake, type Receipt } from "eider";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { runChild } from "./support/child.js";
 import { temporaryFolder } from "./support/folder.js";
-import { mulberry } from "./support/random.js";
 import { realS3 } from "./support/real-s3.js";
-import { SEED } from "./support/seed.js";
+import { s3LakeUrl } from "./support/s3-lake.js";
+import { randomNumbers } from "./support/seed.js";
 
 const KILLS = Number(process.env.EIDER_KILLS ?? 500);
 /** Processes at a time. */
@@ -118,11 +118,8 @@ it("a local lake", { timeout: 1_800_000 }, async () => {
 it("a lake of two hosts on S3", { timeout: 1_800_000 }, async () => {
   const s3 = await realS3("kill loop on a shared lake");
   if (!s3) return;
-  const credentials = { AWS_ACCESS_KEY_ID: s3.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.secretAccessKey };
-  for (const [name, value] of Object.entries(credentials)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const where = `s3://${await makeBucket(s3)}/lake?${query}`;
+  const where = s3LakeUrl(s3, await makeBucket(s3), "lake");
   const hosts = [temporaryFolder(), temporaryFolder()];
   const loop = new KillLoop(where, (writer) => hosts[writer % hosts.length], SHARED);
   await loop.run(Math.round(KILLS * 0.4));
@@ -142,7 +139,7 @@ class KillLoop {
   readonly #where: string;
   readonly #cacheDir: (writer: number) => string | undefined;
   readonly #steps: readonly string[];
-  readonly #random = mulberry(SEED);
+  readonly #random = randomNumbers();
   readonly #writers: Writer[] = Array.from({ length: WRITERS }, () => ({ next: 0, untold: undefined }));
   /** First answer by table and batch id: every later one has to say the same. */
   readonly #receipts = new Map<string, string>();

@@ -24,8 +24,7 @@ import type { Luck } from "./power-loss/disk-state.js";
 import { RecordedDisk, type RecordOptions } from "./power-loss/recorded-disk.js";
 import { wasmSqlite } from "./power-loss/wasm-sqlite.js";
 import { temporaryFolder } from "./support/folder.js";
-import { mulberry } from "./support/random.js";
-import { SEED } from "./support/seed.js";
+import { randomNumbers, SEED } from "./support/seed.js";
 
 /** Per test: moments at which the power fails. */
 const CUTS = Number(process.env.EIDER_POWER_CUTS ?? 100);
@@ -101,7 +100,7 @@ class Trial {
   constructor(folder: string, seed: number, told: Acknowledged[] = []) {
     this.#folder = folder;
     this.#seed = seed;
-    this.#random = mulberry(seed);
+    this.#random = randomNumbers(seed);
     this.#told = told;
     this.#nextJob = Math.max(-1, ...told.map(({ job }) => job)) + 1;
   }

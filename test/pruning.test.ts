@@ -22,6 +22,7 @@ import {
   statement,
   withLiterals,
 } from "./support/generated-queries.js";
+import { s3LakeUrl } from "./support/s3-lake.js";
 import { randomNumbers, SEED } from "./support/seed.js";
 
 /** Of each table. */
@@ -122,10 +123,7 @@ const LAYOUTS: Readonly<Record<string, Layout>> = {
 async function openLake(store: Layout["store"], s3: FakeS3 | undefined): Promise<Lake> {
   if (store === "memory") return Lake.open("memory:", FILES);
   if (!s3) return Lake.open(`${temporaryFolder()}/lake`, FILES);
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  vi.stubEnv("AWS_ACCESS_KEY_ID", s3.accessKeyId);
-  vi.stubEnv("AWS_SECRET_ACCESS_KEY", s3.secretAccessKey);
-  return Lake.open(`s3://${await s3.makeBucket()}/lake?${query}`, { ...FILES, cacheDir: temporaryFolder() });
+  return Lake.open(s3LakeUrl(s3, await s3.makeBucket(), "lake"), { ...FILES, cacheDir: temporaryFolder() });
 }
 
 describe.each(Object.entries(LAYOUTS))("generated queries over a table %s", (layout, { store, ...options }) => {

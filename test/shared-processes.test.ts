@@ -11,6 +11,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { runChild } from "./support/child.js";
 import { temporaryFolder } from "./support/folder.js";
 import { realS3 } from "./support/real-s3.js";
+import { s3LakeUrl } from "./support/s3-lake.js";
 
 const HOSTS = 4;
 const PROCESSES = 2;
@@ -21,11 +22,8 @@ const IDS = (HOSTS * PROCESSES * APPENDS) / 2;
 it(`${HOSTS} hosts with ${PROCESSES} processes each, ${APPENDS} appends each: committed once, one answer, also from new indexes`, async () => {
   const s3 = await realS3("lakes shared by processes");
   if (!s3) return;
-  const credentials = { AWS_ACCESS_KEY_ID: s3.accessKeyId, AWS_SECRET_ACCESS_KEY: s3.secretAccessKey };
-  for (const [name, value] of Object.entries(credentials)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const lake = `s3://${await makeBucket(s3)}/lake?${query}`;
+  const lake = s3LakeUrl(s3, await makeBucket(s3), "lake");
   const root = temporaryFolder();
   const folders = Array.from({ length: HOSTS }, (_, host) => join(root, `host-${host}`));
   for (const folder of folders) mkdirSync(folder);

@@ -5,15 +5,13 @@ import { FakeS3 } from "@eider/test-s3";
 import { Lake } from "eider";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { temporaryFolder } from "./support/folder.js";
+import { s3LakeUrl } from "./support/s3-lake.js";
 
 async function startS3(): Promise<{ s3: FakeS3; url: string; openHost: () => Promise<Lake> }> {
   const s3 = await FakeS3.start();
   onTestFinished(() => s3[Symbol.asyncDispose]());
-  vi.stubEnv("AWS_ACCESS_KEY_ID", s3.accessKeyId);
-  vi.stubEnv("AWS_SECRET_ACCESS_KEY", s3.secretAccessKey);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const url = `s3://${await s3.makeBucket()}/lakes/one?${query}`;
+  const url = s3LakeUrl(s3, await s3.makeBucket(), "lakes/one");
   return { s3, url, openHost: () => Lake.open(url, { cacheDir: temporaryFolder(), stalenessMs: 0 }) };
 }
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { SEED } from "../../../test/support/seed.js";
+import { randomNumbers, SEED } from "../../../test/support/seed.js";
 import { InvalidInputError } from "../src/errors.js";
 import { createJsonEngineParser } from "../src/json-engine.js";
 import { createJsonParser } from "../src/json-parser.js";
@@ -184,17 +184,6 @@ describe("inference", () => {
   });
 });
 
-/** Numbers in [0, 1) from a seed (mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /**
  * `EIDER_FUZZ_LINES=1000000 npm test -- json-conformance` for the long run, `EIDER_SEED` for other lines. Lines are
  * read many at a time, as in real input, so that a fault of one may not touch its neighbours.
@@ -240,7 +229,7 @@ describe("mutated lines", () => {
   test.each(Object.keys(PARSERS))(
     `by the %s parser, ${total} lines, seed ${SEED}`,
     (name) => {
-      const random = generator(SEED);
+      const random = randomNumbers(SEED);
       for (let done = 0; done < total; done += LINES) {
         const lines = Array.from({ length: Math.min(LINES, total - done) }, () => mutated(random));
         // What the parser defines otherwise has its own tests: a first line that is an array, or has a mark in front.
