@@ -13,6 +13,7 @@ export {
   saysNothing,
 } from "./file-predicate.js";
 export { GroupQueue, type Outcome } from "./group-queue.js";
+export { type HotPagesOptions, hotPages } from "./hot-pages.js";
 export {
   checkBatchId,
   checkLabel,

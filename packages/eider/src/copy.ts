@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { type Catalog, type SharedCopy, shareCopy } from "@eider/catalog";
-import { AlreadyExistsError, CatalogError, CorruptionError, NotFoundError, StoreError } from "@eider/core";
+import { AlreadyExistsError, CatalogError, CorruptionError, StoreError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import { COPY_MARK, type LakeFile, markMoved, readLakeFile, writeLakeFile } from "./lake-file.js";
 import type { CopyOptions, CopyResult } from "./options.js";
+import { findObject } from "./read-object.js";
 import { listCheckpoints, putCheckpoint } from "./shared/checkpoints.js";
 import { LOG, logKey } from "./shared/log.js";
 import { assertShareable } from "./shared/probe.js";
@@ -128,14 +129,8 @@ async function beginCopy({ catalog, newId }: CopySource, to: ObjectStore, lake: 
 }
 
 async function readMark(store: ObjectStore): Promise<Mark | undefined> {
-  try {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of (await store.get(COPY_MARK)).body) chunks.push(chunk);
-    return JSON.parse(Buffer.concat(chunks).toString()) as Mark;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
+  const found = await findObject(store, COPY_MARK);
+  return found && (JSON.parse(found.bytes.toString()) as Mark);
 }
 
 interface ExportedCopy {

@@ -1,7 +1,8 @@
 /** `_eider/lake.json`: what makes a store a lake, which one, and who decides what is committed to it. */
 
-import { AlreadyExistsError, CatalogError, CorruptionError, NotFoundError } from "@eider/core";
+import { AlreadyExistsError, CatalogError, CorruptionError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
+import { findObject } from "./read-object.js";
 
 const LAKE_KEY = "_eider/lake.json";
 /** There as long as the place is being made a copy of a lake: see `copy.ts`. */
@@ -24,18 +25,13 @@ export interface LakeFile {
  * @throws CorruptionError `bad_lake_file`; CatalogError `lake_too_new`
  */
 export async function readLakeFile(store: ObjectStore): Promise<LakeFile | undefined> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of (await store.get(LAKE_KEY)).body) chunks.push(chunk);
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
+  const found = await findObject(store, LAKE_KEY);
+  if (!found) return undefined;
   const damaged = (reason: string, cause?: unknown): CorruptionError =>
     new CorruptionError("bad_lake_file", `${LAKE_KEY} at ${store.url} ${reason}`, { subject: store.url, cause });
   let file: Partial<LakeFile>;
   try {
-    file = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Partial<LakeFile>;
+    file = JSON.parse(found.bytes.toString("utf8")) as Partial<LakeFile>;
   } catch (cause) {
     throw damaged("is not JSON", cause);
   }

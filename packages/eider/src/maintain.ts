@@ -56,9 +56,10 @@ export async function foldDue(
   await catalog.refresh();
   const { snapshot: until } = await catalog.head();
   const now = store.serverTime?.() ?? clock();
+  if (fold === "none") return { ...folded, finished };
   const limits = fold === "all" ? { batches: 1 } : fold;
-  for (const table of limits === "none" ? [] : await catalog.tables(until)) {
-    if (limits === "none" || !(await isDue(catalog, table, limits, now))) continue;
+  for (const table of await catalog.tables(until)) {
+    if (!(await isDue(catalog, table, limits, now))) continue;
     report(table.name);
     const result = await foldTable(context, table.id, {
       until,

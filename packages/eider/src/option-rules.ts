@@ -5,6 +5,7 @@
 
 import { type CsvOptions, InvalidInputError } from "@eider/core";
 import type { QueryOptions, ScopeLimits, ScopeOptions, TableGrant } from "@eider/query";
+import { MAX_INLINE_BYTES } from "./commit/batch-rows.js";
 import type { FeedOptions } from "./feed.js";
 import type {
   AppendOptions,
@@ -52,9 +53,6 @@ function oneOf(...words: readonly string[]): Rule {
     accepts: (value) => typeof value === "string" && words.includes(value),
   };
 }
-
-/** Entries are read whole, and many of them at a time. */
-const MAX_INLINE_BYTES = 1024 * 1024;
 
 const LAKE: Rules<LakeOptions> = {
   mode: oneOf("create", "open", "read"),

@@ -53,10 +53,10 @@ async function orphans(
 ): Promise<ObjectInfo[]> {
   const found: ObjectInfo[] = [];
   for await (const page of dataFiles(store, signal)) {
-    const old = page.filter(({ key, modifiedAt }) => modifiedAt <= cutoff && (fileBase(key) ?? floor) < floor);
     const unused = await catalog.unusedKeys(page.map(({ key }) => key));
-    const young = page.filter((object) => unused.has(object.key) && !old.includes(object));
-    found.push(...(await unreferenced(catalog, old)), ...young);
+    const isDue = ({ key, modifiedAt }: ObjectInfo): boolean =>
+      unused.has(key) || (modifiedAt <= cutoff && (fileBase(key) ?? floor) < floor);
+    found.push(...(await unreferenced(catalog, page.filter(isDue))));
   }
   return found;
 }

@@ -1,10 +1,10 @@
 /** The texts of rejects taken away for good, by commits of some hundred rejects each, and then wherever else they are. */
 
-import { type Catalog, compareRejectIds, type ListedReject, rejectPlace, type TableInfo } from "@eider/catalog";
-import { InvalidInputError, NotFoundError } from "@eider/core";
+import { type Catalog, compareRejectIds, type ListedReject, type TableInfo } from "@eider/catalog";
+import { NotFoundError } from "@eider/core";
 import type { OpenLake } from "./open.js";
 import type { PurgeRejectsOptions, PurgeRejectsResult } from "./options.js";
-import { namedRejects, rejectPages } from "./reject-pages.js";
+import { assertRejectId, namedRejects, rejectPages } from "./reject-pages.js";
 
 /**
  * What was stopped anywhere is called again: it goes through all of them, those without a text included, since that may
@@ -45,11 +45,7 @@ async function* pagesOf(
   { ids, batchId, before }: PurgeRejectsOptions,
 ): AsyncGenerator<readonly ListedReject[], void, undefined> {
   if (ids) {
-    const wrong = ids.find((id) => !rejectPlace(id));
-    if (wrong !== undefined) {
-      const message = `${JSON.stringify(wrong)} is not the id of a reject: table.rejects() tells their ids`;
-      throw new InvalidInputError("bad_option", message, { subject: wrong });
-    }
+    ids.forEach(assertRejectId);
     yield* namedRejects(catalog, table, [...new Set(ids)].sort(compareRejectIds));
   } else if (batchId !== undefined) yield* rejectPages(catalog, table.id, { batchId });
   else if (before !== undefined) yield* rejectPages(catalog, table.id, { before: await firstKept(catalog, before) });

@@ -1,9 +1,16 @@
 /** Rejects a page at a time: their texts may be 64 KiB each. */
 
-import type { Catalog, ListedReject, RejectsOptions } from "@eider/catalog";
-import { NotFoundError } from "@eider/core";
+import { type Catalog, type ListedReject, type RejectsOptions, rejectPlace } from "@eider/catalog";
+import { InvalidInputError, NotFoundError } from "@eider/core";
 
 const PAGE = 500;
+
+/** @throws InvalidInputError `bad_option` */
+export function assertRejectId(id: string): void {
+  if (rejectPlace(id)) return;
+  const message = `${JSON.stringify(id)} is not the id of a reject: table.rejects() tells their ids`;
+  throw new InvalidInputError("bad_option", message, { subject: id });
+}
 
 /** Those of a table by some of their properties, in the order of their commits. */
 export async function* rejectPages(

@@ -4,10 +4,9 @@ import {
   type ListedFile,
   type ListedReject,
   type Receipt,
-  rejectPlace,
   type TableInfo,
 } from "@eider/catalog";
-import { AlreadyExistsError, InvalidInputError, NotFoundError } from "@eider/core";
+import { AlreadyExistsError, NotFoundError } from "@eider/core";
 import { snapshotOf } from "@eider/query";
 import { type AppendContext, append, appendInput, findKnown } from "./commit/append.js";
 import { appendParts } from "./commit/append-parts.js";
@@ -43,6 +42,7 @@ import type {
   TableOptions,
 } from "./options.js";
 import { purgeRejects } from "./purge-rejects.js";
+import { assertRejectId } from "./reject-pages.js";
 import { APPEND_LAYOUT, type FileLayout, fileLayout } from "./writer/layout.js";
 import { filesReady } from "./writer/object-writer.js";
 import { TableWriter, type TableWriterOptions } from "./writer/table-writer.js";
@@ -272,11 +272,7 @@ export class Table<R = object> {
   rejects(options: RejectsOptions = {}): Promise<ListedReject[]> {
     return this.#host.run(async () => {
       checkRejectsOptions(options);
-      const { after } = options;
-      if (after !== undefined && !rejectPlace(after)) {
-        const message = `${JSON.stringify(after)} is not the id of a reject: table.rejects() tells their ids`;
-        throw new InvalidInputError("bad_option", message, { subject: after });
-      }
+      if (options.after !== undefined) assertRejectId(options.after);
       return this.#host.open.catalog.rejects((await this.#info()).id, options);
     });
   }

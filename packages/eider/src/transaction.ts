@@ -181,7 +181,7 @@ export class Transaction {
     signal,
   }: TransactionOptions): Promise<Omit<TransactionResult<never>, "value">> {
     const { catalog } = this.#open;
-    if (this.#plan.operations.length === 0) return { status: "empty", snapshot: this.base, receipts: [] };
+    if (this.#plan.draft.operations.length === 0) return { status: "empty", snapshot: this.base, receipts: [] };
     for (let tries = 1; tries <= MAX_ATTEMPTS; tries++) {
       signal?.throwIfAborted();
       const draft: Draft = {

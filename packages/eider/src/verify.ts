@@ -1,7 +1,7 @@
 /** Compares what the catalog says with what the store holds. */
 
 import { createHash } from "node:crypto";
-import type { Catalog, HotBatch, ListedFile } from "@eider/catalog";
+import { type Catalog, type HotBatch, hotPages, type ListedFile } from "@eider/catalog";
 import { CorruptionError, decodeRecordBatch, NotFoundError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import type { VerifyFinding, VerifyOptions, VerifyReport } from "./options.js";
@@ -20,10 +20,10 @@ export async function verify(
   let hotBatches = 0;
   for (const table of await catalog.tables(snapshot)) {
     files.push(...(await catalog.files(table.id, snapshot, { statistics: false })));
-    for await (const batch of hotRows(catalog, table.id, snapshot, options.signal)) {
-      const finding = checkHot(table.name, batch);
-      if (finding) findings.push(finding);
-      hotBatches++;
+    for await (const page of hotPages(catalog, table.id, { at: snapshot, limit: PAGE })) {
+      options.signal?.throwIfAborted();
+      findings.push(...page.flatMap((batch) => checkHot(table.name, batch) ?? []));
+      hotBatches += page.length;
     }
   }
   let bytes = 0;
@@ -43,22 +43,6 @@ export async function verify(
     }
   }
   return { ok: broken === 0, files: files.length, bytes, hotBatches, findings };
-}
-
-/** The hot batches of a table at a snapshot, a page at a time. */
-async function* hotRows(
-  catalog: Catalog,
-  tableId: string,
-  at: number,
-  signal: AbortSignal | undefined,
-): AsyncIterable<HotBatch> {
-  for (let after = 0; ; ) {
-    signal?.throwIfAborted();
-    const page = await catalog.hotBatches(tableId, { at, after, limit: PAGE });
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1)!.addedIn;
-  }
 }
 
 /** Whether the catalog's copy of a batch is what its schema says. */

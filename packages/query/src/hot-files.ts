@@ -8,7 +8,7 @@
 
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Catalog, HotBatch, TableInfo } from "@eider/catalog";
+import { type Catalog, type HotBatch, hotPages, type TableInfo } from "@eider/catalog";
 import {
   concatBatches,
   decodeRecordBatch,
@@ -166,10 +166,8 @@ export class HotFiles {
     let last = from;
     let batches = 0;
     let turn = performance.now();
-    while (last < to) {
-      const page = await this.#catalog.hotBatches(tableId, { at, after: last, limit: PAGE });
-      const wanted = page.filter(({ addedIn }) => addedIn <= to);
-      for (const batch of wanted) {
+    for await (const page of hotPages(this.#catalog, tableId, { at, after: from, upTo: to, limit: PAGE })) {
+      for (const batch of page) {
         const writer = writers.get(batch.schemaVersion) ?? new HotWriter(batch);
         writers.set(batch.schemaVersion, writer);
         writer.add(batch);
@@ -178,9 +176,8 @@ export class HotFiles {
         signal?.throwIfAborted();
         turn = performance.now();
       }
-      batches += wanted.length;
-      if (wanted.length > 0) last = wanted.at(-1)!.addedIn;
-      if (wanted.length < PAGE) break;
+      batches += page.length;
+      last = page.at(-1)!.addedIn;
     }
     const files = await Promise.all([...writers.values()].map((writer) => this.#store(writer)));
     return { from, to: last, batches, files, users: 0, kept: false };

@@ -16,6 +16,8 @@ import {
 import type { BatchSink } from "./pass.js";
 import type { Stage, StagedFile } from "./stage.js";
 
+/** An entry is read whole, and many at a time: however many batches it has, no more bytes of their rows are in it. */
+export const MAX_INLINE_BYTES: number = 1024 * 1024;
 /** Text so many times as long as the most that is kept in an entry is taken for too long, unread: it becomes row groups. */
 const TEXT_FACTOR = 4;
 

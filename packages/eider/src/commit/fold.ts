@@ -4,7 +4,7 @@
  * before it, the files are orphans and the batches hot as before.
  */
 
-import type { Catalog, HotBatch, TableInfo } from "@eider/catalog";
+import { type Catalog, type HotBatch, hotPages, type TableInfo } from "@eider/catalog";
 import {
   alignBatch,
   CorruptionError,
@@ -145,11 +145,8 @@ async function stageRange(
   { signal, onBatches }: FoldOptions,
 ): Promise<string[]> {
   const ids: string[] = [];
-  for (let after = first - 1; after < last; ) {
+  for await (const batches of hotPages(catalog, table.id, { at, after: first - 1, upTo: last, limit: PAGE })) {
     signal?.throwIfAborted();
-    const page = await catalog.hotBatches(table.id, { at, after, limit: PAGE });
-    const batches = page.filter(({ addedIn }) => addedIn <= last);
-    if (batches.length === 0) break;
     let rows = 0;
     for (const run of runsOfVersion(batches)) {
       const aligned = alignRun(run, table.schema);
@@ -158,7 +155,6 @@ async function stageRange(
     }
     ids.push(...batches.map(({ batchId }) => batchId));
     onBatches?.(batches.length, rows);
-    after = batches.at(-1)!.addedIn;
     await timer.turn();
   }
   return ids;

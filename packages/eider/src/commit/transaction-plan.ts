@@ -9,12 +9,10 @@ import type { AppendOptions, CursorMove } from "../options.js";
 import { disposeInput, type Input } from "../source/input.js";
 import { type AppendContext, findKnown, findTable, giveUp } from "./append.js";
 import type { BatchKey } from "./batch-key.js";
+import { MAX_INLINE_BYTES } from "./batch-rows.js";
 import { createdTable, type KnownBounds, PendingBatch, type PreparedBatch, type TableState } from "./pending-batch.js";
 import { Staging } from "./staging.js";
 import { assertMatches, newFolder, type TablePlan, tableOperation } from "./table-plan.js";
-
-/** An entry is read whole: however many small batches a transaction has, no more bytes of rows than these are in it. */
-const MAX_INLINE_BYTES = 1024 * 1024;
 
 export type Step =
   | {
@@ -60,10 +58,6 @@ export class TransactionPlan {
   constructor(context: AppendContext) {
     this.#context = context;
     this.#staging = new Staging(context.catalog);
-  }
-
-  get operations(): readonly Operation[] {
-    return this.#operations;
   }
 
   /** What is to be committed, as far as it is planned. */

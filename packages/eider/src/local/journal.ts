@@ -9,6 +9,7 @@ import type { Draft, JournalPage, SqliteCatalog } from "@eider/catalog";
 import { CorruptionError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import type { Logger } from "../options.js";
+import { readObject } from "../read-object.js";
 import {
   CHECKPOINT_LIMITS,
   type CheckpointLimits,
@@ -211,9 +212,7 @@ export async function listPages(store: ObjectStore): Promise<StoredPage[]> {
 
 /** @throws CorruptionError `bad_journal` */
 export async function readPage(store: ObjectStore, { key, sha256 }: StoredPage): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of (await store.get(key)).body) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks);
+  const { bytes } = await readObject(store, key);
   if (createHash("sha256").update(bytes).digest("hex") !== sha256) {
     throw new CorruptionError("bad_journal", `${key} is damaged`, { subject: key });
   }

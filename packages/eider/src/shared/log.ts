@@ -5,8 +5,9 @@
 
 import type { Timer } from "@eider/catalog";
 import { decodeEntry, encodeStub, entryFacts, isStub, ordinalsBySnapshot, scrubEntry, stubOf } from "@eider/catalog";
-import { AlreadyExistsError, CatalogError, NotFoundError, StoreError } from "@eider/core";
-import type { ObjectStore, StoredObject } from "@eider/storage";
+import { AlreadyExistsError, CatalogError, StoreError } from "@eider/core";
+import type { ObjectStore } from "@eider/storage";
+import { findObject } from "../read-object.js";
 
 /** Prefix of the entries. */
 export const LOG = "_eider/log/";
@@ -47,20 +48,7 @@ export class Log {
 
   /** The entry's bytes; undefined if there is none yet. */
   async read(n: number): Promise<Uint8Array | undefined> {
-    return (await this.#get(logKey(n)))?.bytes;
-  }
-
-  async #get(key: string): Promise<{ readonly bytes: Uint8Array; readonly etag: string } | undefined> {
-    const chunks: Uint8Array[] = [];
-    let object: StoredObject;
-    try {
-      object = await this.#options.store.get(key);
-      for await (const chunk of object.body) chunks.push(chunk);
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
-    return { bytes: Buffer.concat(chunks), etag: object.etag };
+    return (await findObject(this.#options.store, logKey(n)))?.bytes;
   }
 
   /**
@@ -113,7 +101,7 @@ export class Log {
    */
   async #scrubOne(key: string, ordinals: ReadonlySet<number>): Promise<boolean> {
     const { store } = this.#options;
-    const found = await this.#get(key);
+    const found = await findObject(store, key);
     const scrubbed = found && !isStub(found.bytes) ? scrubEntry(found.bytes, ordinals) : undefined;
     if (!found || !scrubbed) return true;
     try {
@@ -127,7 +115,7 @@ export class Log {
 
   /** A stub has less than whatever it overwrites, so no condition is needed. */
   async #stubOne(key: string): Promise<void> {
-    const bytes = (await this.#get(key))?.bytes;
+    const bytes = (await findObject(this.#options.store, key))?.bytes;
     if (!bytes || isStub(bytes)) return;
     const stub = encodeStub(stubOf(decodeEntry(bytes)));
     if (stub.length < bytes.length) await this.#options.store.put(key, stub);
