@@ -5,8 +5,8 @@
 
 import type { Reject, Schema } from "@eider/core";
 import type { DataFile, HotRows, SourceRange } from "./catalog.js";
-import type { CatalogState, Totals } from "./check.js";
 import type { Entry } from "./entry.js";
+import type { CatalogState, Totals } from "./state.js";
 
 /** In the order in which they are to be made. Each belongs to snapshot `entry.n` of the `entry` change, which is first. */
 export type Change =

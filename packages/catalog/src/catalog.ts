@@ -4,7 +4,7 @@
  * for what it means.
  */
 
-import type { ColumnStatistics, PartitionValue, Reject, Schema } from "@eider/core";
+import type { ColumnStatistics, FieldBounds, PartitionValue, Reject, Schema } from "@eider/core";
 import type { FilePredicate } from "./file-predicate.js";
 
 export interface TableInfo {
@@ -61,10 +61,6 @@ export interface HotRows {
   readonly data: Uint8Array;
   /** Of its integer columns that have values, what widening needs to know. */
   readonly bounds: readonly FieldBounds[];
-}
-
-export interface FieldBounds extends IntegerBounds {
-  readonly fieldId: number;
 }
 
 /** A hot batch as listed. */

@@ -4,9 +4,10 @@
  */
 
 import type { Operation } from "./catalog.js";
-import type { CatalogState, Verdict } from "./check.js";
+import type { Verdict } from "./check.js";
 import { quote } from "./names.js";
 import { START } from "./position.js";
+import type { CatalogState } from "./state.js";
 
 type Append = Extract<Operation, { op: "append" }>;
 

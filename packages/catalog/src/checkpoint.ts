@@ -7,7 +7,7 @@ import { CorruptionError } from "@eider/core";
 import type { EntryFacts } from "./entry.js";
 import type { SqliteCatalog } from "./sqlite-catalog.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
-import { isUnused } from "./sqlite-expiry.js";
+import { findKeyUse } from "./sqlite-expiry.js";
 import { carriedTables, HOST_TABLES } from "./sqlite-rows.js";
 import { encodeStub, type StubReceipt } from "./stub.js";
 
@@ -51,13 +51,19 @@ export function shareCopy(path: string, lake: string, open: OpenDriver = openSql
        WHERE r.snapshot = ?`,
       head?.n ?? 0,
     );
-    const files = driver
-      .all<{ key: string; bytes: number; sha256: Uint8Array }>("SELECT key, bytes, sha256 FROM files ORDER BY id")
-      .filter(({ key }) => !isUnused(driver, key));
+    const files = driver.all<{ key: string; bytes: number; sha256: Uint8Array }>(
+      "SELECT key, bytes, sha256 FROM files ORDER BY id",
+    );
+    const { used } = findKeyUse(
+      driver,
+      files.map(({ key }) => key),
+    );
     return {
       snapshot: head?.n ?? 0,
       stub: head && encodeStub({ ...head, lake, receipts }),
-      files: files.map(({ sha256, ...file }) => ({ ...file, sha256: Buffer.from(sha256).toString("hex") })),
+      files: files
+        .filter(({ key }) => used.has(key))
+        .map(({ sha256, ...file }) => ({ ...file, sha256: Buffer.from(sha256).toString("hex") })),
     };
   });
 }

@@ -15,12 +15,13 @@ import {
   CorruptionError,
   type DataType,
   type Field,
+  type FieldBounds,
   type PartitionValue,
   parseType,
   type Reject,
   type Schema,
 } from "@eider/core";
-import type { DataFile, FieldBounds, HotRows, Meta, Operation, SourceRange } from "./catalog.js";
+import type { DataFile, HotRows, Meta, Operation, SourceRange } from "./catalog.js";
 import { JsonReader } from "./json-reader.js";
 import { isSequence } from "./names.js";
 import { readPosition } from "./position.js";

@@ -15,7 +15,7 @@ import type {
   RejectState,
   TableState,
   Totals,
-} from "./check.js";
+} from "./state.js";
 
 export class GroupState implements CatalogState {
   readonly #state: CatalogState;

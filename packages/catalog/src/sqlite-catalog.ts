@@ -32,12 +32,12 @@ import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "
 import { assertFollows, type GroupPlan, planGroup, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
 import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
-import { assertNotExpired, findExpiry, isUnused } from "./sqlite-expiry.js";
-import { integerBounds, listFiles, referencedKeys } from "./sqlite-files.js";
+import { assertNotExpired, findExpiry, findKeyUse } from "./sqlite-expiry.js";
+import { integerBounds, listFiles } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
 import { type JournalPage, journaledUpTo, readJournal, setJournaled } from "./sqlite-journal.js";
 import { findMark, findReceipt, listReceipts } from "./sqlite-receipts.js";
-import { listRejects } from "./sqlite-rejects.js";
+import { DEFAULT_LIMIT, listRejects } from "./sqlite-rejects.js";
 import { type CheckpointContent, replaceTables } from "./sqlite-rows.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
@@ -78,8 +78,6 @@ export interface SqliteCatalogOptions {
 export interface Proposal extends Omit<GroupPlan, "entry"> {
   readonly entry: { readonly n: number; readonly id: string; readonly bytes: Uint8Array } | undefined;
 }
-
-const DEFAULT_LIMIT = 1000;
 
 /**
  * A catalog in one SQLite file, shared by any number of processes of one machine: that of a local lake, or the index of
@@ -311,11 +309,11 @@ export class SqliteCatalog implements Catalog {
   }
 
   async referencedKeys(keys: readonly string[]): Promise<Set<string>> {
-    return this.#connection.read((driver) => referencedKeys(driver, keys));
+    return this.#connection.read((driver) => findKeyUse(driver, keys).used);
   }
 
   async unusedKeys(keys: readonly string[]): Promise<Set<string>> {
-    return this.#connection.read((driver) => new Set(keys.filter((key) => isUnused(driver, key))));
+    return this.#connection.read((driver) => findKeyUse(driver, keys).unused);
   }
 
   async commit(draft: Draft): Promise<CommitResult> {

@@ -3,7 +3,7 @@
 import { BatchConflictError, CorruptionError, InvalidInputError } from "@eider/core";
 import { apply, floorAfter } from "./apply.js";
 import type { CommitResult, Draft, Receipt } from "./catalog.js";
-import { type CatalogState, check } from "./check.js";
+import { check } from "./check.js";
 import { draftsOf, type Entry } from "./entry.js";
 import type { Outcome } from "./group-queue.js";
 import { GroupState } from "./group-state.js";
@@ -12,6 +12,7 @@ import type { SqliteDriver } from "./sqlite-driver.js";
 import { corrupt } from "./sqlite-json.js";
 import { toReceipt } from "./sqlite-receipts.js";
 import type { SqliteState } from "./sqlite-state.js";
+import type { CatalogState } from "./state.js";
 
 /** Who commits, and when. */
 export interface Author {

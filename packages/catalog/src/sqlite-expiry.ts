@@ -67,14 +67,26 @@ export function expire(driver: SqliteDriver, n: number, before: number, unusedSi
   );
 }
 
-/** Whether a key was committed, and no snapshot has needed it for long enough. */
-export function isUnused(driver: SqliteDriver, key: string): boolean {
+/** Of some keys: those that were committed, by whether a snapshot needs them. */
+export interface KeyUse {
+  readonly used: Set<string>;
+  /** No snapshot has needed them for long enough. */
+  readonly unused: Set<string>;
+}
+
+export function findKeyUse(driver: SqliteDriver, keys: readonly string[]): KeyUse {
   const { purged } = findExpiry(driver);
-  const used = driver.get(
-    `SELECT 1 FROM files r JOIN tables t ON t.no = r.table_no WHERE r.key = ? AND NOT (${UNUSED})`,
-    key,
-    purged,
-    purged,
-  );
-  return used === undefined && driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined;
+  const found: KeyUse = { used: new Set(), unused: new Set() };
+  for (const key of keys) {
+    // A key has a row for each time that a rollback has brought it back.
+    const use = driver.get<{ used: number | null }>(
+      `SELECT max(NOT (${UNUSED})) AS used FROM files r JOIN tables t ON t.no = r.table_no WHERE r.key = ?`,
+      purged,
+      purged,
+      key,
+    )?.used;
+    if (use === 1) found.used.add(key);
+    else if (use === 0) found.unused.add(key);
+  }
+  return found;
 }

@@ -6,7 +6,6 @@ import type { IntegerBounds, ListedFile } from "./catalog.js";
 import { readPartitionValue } from "./entry.js";
 import type { FilePredicate } from "./file-predicate.js";
 import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
-import { isUnused } from "./sqlite-expiry.js";
 import { corrupt, readJson } from "./sqlite-json.js";
 import { type PredicateContext, predicateCondition } from "./sqlite-predicate.js";
 import { LIVE } from "./sqlite-schema.js";
@@ -272,10 +271,4 @@ export function rollBackFiles(driver: SqliteDriver, table: number, n: number, to
       id,
     );
   }
-}
-
-/** Those of the keys that were committed, and were not let go of. */
-export function referencedKeys(driver: SqliteDriver, keys: readonly string[]): Set<string> {
-  const known = keys.filter((key) => driver.get("SELECT 1 FROM files WHERE key = ?", key) !== undefined);
-  return new Set(known.filter((key) => !isUnused(driver, key)));
 }

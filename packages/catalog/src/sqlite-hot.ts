@@ -1,14 +1,14 @@
 /** Hot batches: small batches whose rows are in the catalog itself. */
 
-import type { Field, Schema } from "@eider/core";
+import type { Field, FieldBounds, Schema } from "@eider/core";
 import { boundClass, toOrderedBytes } from "./bounds.js";
-import type { FieldBounds, HotBatch } from "./catalog.js";
-import type { Extent } from "./check.js";
+import type { HotBatch } from "./catalog.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { corrupt } from "./sqlite-json.js";
 import { LIVE } from "./sqlite-schema.js";
 import { storedSchemaOf } from "./sqlite-schemas.js";
 import { tableNumber } from "./sqlite-tables.js";
+import type { Extent } from "./state.js";
 
 interface HotRow {
   readonly batch: string;

@@ -15,19 +15,18 @@ export interface JournalPage {
 interface EntryRow {
   readonly n: number;
   readonly header: Uint8Array;
-  readonly bytes: number;
 }
 
 /** The entries that were not said to be journaled, up to so many bytes and at least one; undefined if there are none. */
 export function readJournal(driver: SqliteDriver, maxBytes: number): JournalPage | undefined {
   const journaled = journaledUpTo(driver);
-  const rows = driver.all<EntryRow>(
-    `SELECT n, header, log_end - (SELECT coalesce(max(log_end), 0) FROM entries WHERE n = ?) AS bytes
-     FROM entries WHERE n > ? ORDER BY n LIMIT 10000`,
+  const end = driver.get<{ log_end: number }>("SELECT log_end FROM entries WHERE n = ?", journaled)?.log_end ?? 0;
+  const page = driver.all<EntryRow>(
+    "SELECT n, header FROM entries WHERE n > ? AND (n = ? OR log_end <= ?) ORDER BY n LIMIT 10000",
     journaled,
-    journaled,
+    journaled + 1,
+    end + maxBytes,
   );
-  const page = rows.filter(({ bytes }, i) => i === 0 || bytes <= maxBytes);
   if (page.length === 0) return undefined;
   const bytes = Buffer.concat(page.flatMap(({ n, header }) => framed([header, ...blobsOf(driver, n, header)])));
   return { first: page[0]!.n, last: page.at(-1)!.n, bytes };

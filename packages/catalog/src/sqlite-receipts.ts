@@ -1,9 +1,9 @@
 /** What was committed of each batch: its receipt. */
 
 import type { Receipt, SourceMark } from "./catalog.js";
-import type { BatchRecord } from "./check.js";
 import type { SqliteDriver } from "./sqlite-driver.js";
 import { tableNumber } from "./sqlite-tables.js";
+import type { BatchRecord } from "./state.js";
 
 export function findReceipt(driver: SqliteDriver, tableId: string, batchId: string): Receipt | undefined {
   const row = driver.get<BatchRecord & { table: string }>(

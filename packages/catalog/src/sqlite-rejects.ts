@@ -2,13 +2,14 @@
 
 import type { Reject } from "@eider/core";
 import type { ListedReject, RejectsOptions } from "./catalog.js";
-import type { RejectState } from "./check.js";
 import { ordinalsBySnapshot, type RejectPlace, rejectId, rejectPlace } from "./reject-id.js";
 import { scrubEntry } from "./scrub.js";
 import type { SqliteDriver, SqliteValue } from "./sqlite-driver.js";
 import { tableNumber } from "./sqlite-tables.js";
+import type { RejectState } from "./state.js";
 
-const DEFAULT_LIMIT = 1000;
+/** Of a listing, unless told. */
+export const DEFAULT_LIMIT = 1000;
 
 interface RejectRow extends Reject {
   readonly snapshot: number;

@@ -4,6 +4,15 @@ import { CatalogError, type ColumnStatistics, type Field, nameKey, type Schema }
 import type { Change } from "./apply.js";
 import { boundClass, leafFields, toOrderedBytes } from "./bounds.js";
 import type { DataFile, Expiry, SourceRange } from "./catalog.js";
+import { blobBytes, type Entry, encodeHeader, valueToJson } from "./entry.js";
+import type { SqliteDriver } from "./sqlite-driver.js";
+import { endTag, expire, findExpiry, isTagged } from "./sqlite-expiry.js";
+import { rollBackFiles } from "./sqlite-files.js";
+import { addHotBounds, findLiveHot, HOT_BY_BATCH, rollBackHot } from "./sqlite-hot.js";
+import { corrupt, readJson } from "./sqlite-json.js";
+import { findReject, insertReject, markReplayed, purgeRejects } from "./sqlite-rejects.js";
+import { LIVE } from "./sqlite-schema.js";
+import { storedSchemaOf } from "./sqlite-schemas.js";
 import type {
   BatchRecord,
   CatalogState,
@@ -14,16 +23,7 @@ import type {
   RejectState,
   TableState,
   Totals,
-} from "./check.js";
-import { blobBytes, type Entry, encodeHeader, valueToJson } from "./entry.js";
-import type { SqliteDriver } from "./sqlite-driver.js";
-import { endTag, expire, findExpiry, isTagged } from "./sqlite-expiry.js";
-import { rollBackFiles } from "./sqlite-files.js";
-import { addHotBounds, findLiveHot, HOT_BY_BATCH, rollBackHot } from "./sqlite-hot.js";
-import { corrupt, readJson } from "./sqlite-json.js";
-import { findReject, insertReject, markReplayed, purgeRejects } from "./sqlite-rejects.js";
-import { LIVE } from "./sqlite-schema.js";
-import { storedSchemaOf } from "./sqlite-schemas.js";
+} from "./state.js";
 import { summarize } from "./summary.js";
 
 const TOTALS = "rows, files, bytes, hot_batches AS hotBatches, hot_bytes AS hotBytes, hot_since AS hotSince";

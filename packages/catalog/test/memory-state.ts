@@ -13,7 +13,7 @@ import type {
   RejectState,
   TableState,
   Totals,
-} from "../src/check.js";
+} from "../src/state.js";
 
 interface Table {
   readonly id: string;
