@@ -35,6 +35,9 @@ export interface TableInfo {
   readonly hotSince: number;
 }
 
+/** A table without what changes with every batch. */
+export type TableLayout = Omit<TableInfo, "rows" | "files" | "bytes" | "hotBatches" | "hotBytes" | "hotSince">;
+
 export interface DataFile {
   readonly key: string;
   readonly bytes: number;
@@ -387,6 +390,8 @@ export interface Catalog extends AsyncDisposable {
   tables(at?: number, options?: { readonly expired?: boolean }): Promise<TableInfo[]>;
   /** By name, without regard to case. */
   table(name: string, at?: number): Promise<TableInfo | undefined>;
+  /** The live table: what appends ask for, so it costs next to nothing as long as tables stay as they are. */
+  layout(name: string): Promise<TableLayout | undefined>;
   /** Live files of a table at a snapshot, in order of commit. */
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]>;
   /** Hot batches of a table at a snapshot, in order of commit. */

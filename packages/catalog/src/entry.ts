@@ -7,7 +7,6 @@
  * digits, `f` and the shortest exact number, `b0` or `b1`, `x` and hex, `s` and text.
  */
 
-import { createHash } from "node:crypto";
 import {
   type BoundValue,
   CatalogError,
@@ -21,6 +20,7 @@ import {
   type Reject,
   type Schema,
 } from "@eider/core";
+import { sha256Hex } from "@eider/core/node";
 import type { DataFile, HotRows, Meta, Operation, SourceRange } from "./catalog.js";
 import { JsonReader } from "./json-reader.js";
 import { isSequence } from "./names.js";
@@ -93,7 +93,7 @@ export function encodeHeader(entry: Entry): Uint8Array {
     format: FORMAT,
     minReader: MIN_READER,
     ...rest,
-    blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256(blob) })),
+    blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256Hex(blob) })),
     operations: operations.map(operationToJson),
   });
 }
@@ -109,10 +109,6 @@ export function frame(json: object): Uint8Array {
 
 function blobsOf({ operations }: Entry): Uint8Array[] {
   return operations.flatMap((operation) => (operation.op === "append" && operation.hot ? [operation.hot.data] : []));
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }
 
 /**
@@ -189,7 +185,7 @@ function readBlobs(list: readonly JsonReader[], bytes: Uint8Array, fail: (reason
     const length = json.get("bytes").count(1);
     const blob = bytes.subarray(at, at + length);
     if (blob.length < length) fail("it is cut off");
-    if (sha256(blob) !== json.get("sha256").text()) json.fail("has other bytes than were written");
+    if (sha256Hex(blob) !== json.get("sha256").text()) json.fail("has other bytes than were written");
     at += length;
     return blob;
   });

@@ -116,6 +116,7 @@ export class GroupState implements CatalogState {
   }
 }
 
+/** Ids of tables have no spaces. */
 function keyOf(table: string, name: string): string {
-  return JSON.stringify([table, name]);
+  return `${table} ${name}`;
 }

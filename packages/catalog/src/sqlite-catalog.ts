@@ -23,6 +23,7 @@ import type {
   SourceMark,
   TableChange,
   TableInfo,
+  TableLayout,
   TagInfo,
 } from "./catalog.js";
 import { checkDraft } from "./draft.js";
@@ -31,7 +32,7 @@ import { COMMIT_TRIES, LocalCommits } from "./local-commits.js";
 import { findCursor, listChanges, listCursors, listTags, taggedSnapshot } from "./sqlite-changes.js";
 import { assertFollows, type GroupPlan, planGroup, writeEntry } from "./sqlite-commit.js";
 import { CommitUnknown, SqliteConnection } from "./sqlite-connection.js";
-import { type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
+import { dataVersion, type OpenDriver, openSqlite, type SqliteDriver } from "./sqlite-driver.js";
 import { assertNotExpired, findExpiry, findKeyUse } from "./sqlite-expiry.js";
 import { integerBounds, listFiles } from "./sqlite-files.js";
 import { listHot } from "./sqlite-hot.js";
@@ -43,6 +44,7 @@ import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js
 import { SqliteState } from "./sqlite-state.js";
 import { findTable, listTables } from "./sqlite-tables.js";
 import { decodeStub, isStub } from "./stub.js";
+import { TableLayouts } from "./table-layouts.js";
 import { realTimer, type Timer } from "./timer.js";
 
 export interface SqliteCatalogOptions {
@@ -95,6 +97,7 @@ export class SqliteCatalog implements Catalog {
   readonly #host: string = hostname();
   readonly #commits: LocalCommits;
   readonly #onCommit: ((draft: Draft) => void) | undefined;
+  readonly #layouts = new TableLayouts();
 
   private constructor(
     connection: SqliteConnection,
@@ -118,9 +121,10 @@ export class SqliteCatalog implements Catalog {
     this.#onCommit = options.onCommit;
     this.#commits = new LocalCommits({
       lakeId: ids.lakeId,
-      write: (body) => this.#write(body),
+      write: (body) => this.#writeAside(body),
       author: (id) => this.#author(id, this.#clock()),
       turn: () => options.timer.turn(),
+      onEntry: (operations) => this.#layouts.changed(operations),
     });
   }
 
@@ -211,6 +215,16 @@ export class SqliteCatalog implements Catalog {
 
   async table(name: string, at?: number): Promise<TableInfo | undefined> {
     return this.#connection.read((driver) => findTable(driver, name, snapshotAt(driver, at)));
+  }
+
+  async layout(name: string): Promise<TableLayout | undefined> {
+    const known = await this.#connection.readOne((driver) => this.#layouts.find(driver, dataVersion(driver), name));
+    if (known) return known;
+    return this.#connection.read((driver) => {
+      const table = findTable(driver, name, snapshotAt(driver, undefined));
+      if (table) this.#layouts.keep(driver, dataVersion(driver), table);
+      return table;
+    });
   }
 
   async files(tableId: string, at?: number, options: FilesOptions = {}): Promise<ListedFile[]> {
@@ -407,6 +421,7 @@ export class SqliteCatalog implements Catalog {
       if (theirs === undefined) return; // older
       if (theirs !== id) throw logReplaced(n);
       replaceTables(driver, checkpoint.tables());
+      this.#layouts.clear();
     });
   }
 
@@ -444,13 +459,21 @@ export class SqliteCatalog implements Catalog {
   /** Writes what is of this host alone: losing it is harmless, so it costs no fsync. */
   async #writeLocal<T>(body: (driver: SqliteDriver) => T): Promise<T> {
     try {
-      return await this.#write(body, false);
+      return await this.#writeAside(body, false);
     } catch (error) {
       throw error instanceof CommitUnknown ? error.cause : error;
     }
   }
 
   async #write<T>(body: (driver: SqliteDriver) => T, durable?: boolean): Promise<T> {
+    return this.#writeAside((driver) => {
+      this.#commits.forget();
+      return body(driver);
+    }, durable);
+  }
+
+  /** Writes what commits of this process know of, or do not depend on. */
+  async #writeAside<T>(body: (driver: SqliteDriver) => T, durable?: boolean): Promise<T> {
     if (this.#readonly) {
       throw new CatalogError(
         "catalog_read_only",
@@ -466,6 +489,7 @@ export class SqliteCatalog implements Catalog {
     if (entry.n > state.head().n) {
       assertFollows(state, entry, this.lakeId);
       writeEntry(driver, state, entry);
+      this.#layouts.changed(entry.operations);
     } else if (entryId(driver, entry.n) !== entry.id) throw logReplaced(entry.n);
   }
 

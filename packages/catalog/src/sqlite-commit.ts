@@ -77,14 +77,22 @@ export interface GroupPlan {
   readonly firm: number;
 }
 
-/** Checks drafts in their order, each with those before it that may be committed. One that may not leaves the group. */
-export function planGroup(state: CatalogState, drafts: readonly Draft[], author: Author): GroupPlan {
+/**
+ * Checks drafts in their order, each with those before it that may be committed. One that may not leaves the group.
+ * @param admit the last word on a draft that may: it is in the entry unless this refuses it
+ */
+export function planGroup(
+  state: CatalogState,
+  drafts: readonly Draft[],
+  author: Author,
+  admit: (draft: Draft) => Refusal | undefined = () => undefined,
+): GroupPlan {
   const { n, time } = nextEntry(state, [], author);
   const group = new GroupState(state);
   const members: Draft[] = [];
   let firm = 0;
   const outcomes = drafts.map((draft): Outcome<CommitResult> => {
-    const refused = refusal(group, draft);
+    const refused = refusal(group, draft) ?? admit(draft);
     if (refused) {
       if (members.length === 0) firm++;
       return refused;

@@ -86,6 +86,11 @@ export class SqliteConnection {
     }, this.#deadline());
   }
 
+  /** Runs `body`, which is a single statement, and so by itself on one state of the file. */
+  async readOne<T>(body: (driver: SqliteDriver) => T): Promise<T> {
+    return this.#patiently(() => body(this.#use()), this.#deadline());
+  }
+
   /**
    * Runs `body` in a write transaction and commits it; if it throws, nothing is changed.
    * @param durable false for what need not survive a power cut: then no fsync

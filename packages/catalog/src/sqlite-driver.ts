@@ -36,3 +36,8 @@ export type OpenDriver = (path: string | undefined, options: DriverOptions) => S
 
 /** The SQLite inside of Node.js where that is ready, which is no module to build; else better-sqlite3. */
 export const openSqlite: OpenDriver = (path, options) => (nodeSqlite() ?? openBetterSqlite)(path, options);
+
+/** Another number than before whenever another connection has written since; what this one writes does not change it. */
+export function dataVersion(driver: SqliteDriver): number {
+  return driver.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
+}

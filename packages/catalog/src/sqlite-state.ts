@@ -28,18 +28,31 @@ import { summarize } from "./summary.js";
 
 const TOTALS = "rows, files, bytes, hot_batches AS hotBatches, hot_bytes AS hotBytes, hot_since AS hotSince";
 
-/** Lives as long as one transaction, whose changes are made by it alone: so it may remember what it has read. */
+/** Tables after which a state has grown large: then it is better read anew than kept. */
+const MANY_TABLES = 1000;
+
+/**
+ * Lives as long as one transaction, or as several with nobody else's between them: their changes are made by it alone, so it
+ * may remember what it has read.
+ */
 export class SqliteState implements CatalogState {
   readonly #driver: SqliteDriver;
   readonly #numbers = new Map<string, number>();
   readonly #tables = new Map<string, TableState | undefined>();
   readonly #totals = new Map<string, Totals>();
+  readonly #schemas = new Map<string, Schema>();
   #head: EntryHead | undefined;
+  #expiry: Expiry | undefined;
   /** The last one asked for: the files of a batch share their schema. */
   #leaves: { readonly of: string; readonly fields: ReadonlyMap<number, Field> } | undefined;
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver;
+  }
+
+  /** Whether it remembers so much that it should not be kept. */
+  get isLarge(): boolean {
+    return this.#schemas.size + this.#numbers.size > MANY_TABLES;
   }
 
   head(): EntryHead {
@@ -113,6 +126,16 @@ export class SqliteState implements CatalogState {
   }
 
   schema(table: string, version: number): Schema | undefined {
+    const key = `${version} ${table}`;
+    let schema = this.#schemas.get(key);
+    if (!schema) {
+      schema = this.#readSchema(table, version);
+      if (schema) this.#schemas.set(key, schema);
+    }
+    return schema;
+  }
+
+  #readSchema(table: string, version: number): Schema | undefined {
     const no = this.#number(table);
     if (no === undefined) return undefined;
     const row = this.#driver.get<{ schema: string }>(
@@ -184,11 +207,14 @@ export class SqliteState implements CatalogState {
       `SELECT ${TOTALS} FROM table_totals WHERE table_no = ? ORDER BY snapshot DESC LIMIT 1`,
       this.#need(table),
     );
-    return row ?? corrupt(`the table ${table} has no totals`);
+    if (!row) return corrupt(`the table ${table} has no totals`);
+    this.#totals.set(table, row);
+    return row;
   }
 
   expiry(): Expiry {
-    return findExpiry(this.#driver);
+    this.#expiry ??= findExpiry(this.#driver);
+    return this.#expiry;
   }
 
   isTagged(snapshot: number): boolean {
@@ -329,6 +355,7 @@ export class SqliteState implements CatalogState {
             );
           break;
         case "expire":
+          this.#expiry = undefined;
           expire(this.#driver, n, change.before, change.unusedSince);
           break;
         case "totals":

@@ -50,7 +50,7 @@ async function openWatched(options: Parameters<typeof watched>[0] = {}) {
 const tagged = (batch: string): Draft => ({ ...draft(append("t1", batch, [`k-${batch}`])), meta: { tag: batch } });
 
 describe("commits that come at the same time", () => {
-  it("are one transaction, in their order, each with its own snapshot, receipt and meta", async () => {
+  it("are one entry in their order, each with its own receipt and meta", async () => {
     const { catalog, seen } = await openWatched();
     await using _ = catalog;
     const batches = Array.from({ length: 50 }, (_, i) => `b${i}`);
@@ -58,15 +58,37 @@ describe("commits that come at the same time", () => {
     expect(seen.commits).toBe(1);
     for (const [i, batchId] of batches.entries()) {
       const receipt = await catalog.receipt("t1", batchId);
-      expect(receipt).toMatchObject({ table: "events", batchId, snapshot: 2 + i, rows: 1 });
-      expect(results[i]).toEqual({ status: "committed", snapshot: 2 + i, receipts: [receipt] });
+      expect(receipt).toMatchObject({ table: "events", batchId, snapshot: 2, rows: 1 });
+      expect(results[i]).toEqual({ status: "committed", snapshot: 2, receipts: [receipt] });
     }
     const snapshots = await catalog.snapshots({ after: 1 });
-    expect(snapshots.map(({ snapshot, meta }) => [snapshot, meta])).toEqual(
-      batches.map((tag, i) => [2 + i, { tag }] as const),
-    );
-    expect(await catalog.tables(11)).toMatchObject([{ rows: 10, files: 10, bytes: 1000 }]);
+    expect(snapshots).toMatchObject([
+      { snapshot: 2, meta: {}, operations: batches.map((batchId) => ({ batchId, meta: { tag: batchId } })) },
+    ]);
+    expect(await catalog.tables(1)).toMatchObject([{ rows: 0, files: 0, bytes: 0 }]);
     expect(await catalog.tables()).toMatchObject([{ rows: 50, files: 50, bytes: 5000 }]);
+  });
+
+  it("have an entry each where they do more than append, in their order with those that share one", async () => {
+    const { catalog, seen } = await openWatched();
+    await using _ = catalog;
+    const results = await Promise.all([
+      catalog.commit(tagged("a")),
+      catalog.commit(tagged("b")),
+      catalog.commit({ ...tagged("c"), expectSnapshot: 2 }),
+      catalog.commit(tagged("d")),
+      catalog.commit(draft(create("t2", "other"))),
+      catalog.commit(tagged("e")),
+      catalog.commit(tagged("f")),
+    ]);
+    expect(seen.commits).toBe(1);
+    expect(results.map((result) => "snapshot" in result && result.snapshot)).toEqual([2, 2, 3, 4, 5, 6, 6]);
+    expect((await catalog.snapshots({ after: 2 })).map(({ meta }) => meta)).toEqual([
+      { tag: "c" },
+      { tag: "d" },
+      {},
+      {},
+    ]);
   });
 
   it("leave the group one by one where they fail; the others go on", async () => {
@@ -126,7 +148,9 @@ describe("commits that come at the same time", () => {
       await using _ = catalog;
       const results = await Promise.all(["a", "b", "b", "c"].map((batch) => catalog.commit(tagged(batch))));
       expect(results.map(({ status }) => status)).toEqual(["committed", "committed", "duplicate", "committed"]);
-      expect((await catalog.snapshots({ after: 1 })).map(({ meta }) => meta.tag)).toEqual(["a", "b", "c"]);
+      expect(await catalog.snapshots({ after: 1 })).toMatchObject([
+        { snapshot: 2, operations: ["a", "b", "c"].map((tag) => ({ meta: { tag } })) },
+      ]);
     }
   });
 
@@ -142,7 +166,7 @@ describe("commits that come at the same time", () => {
       const status = fault === "after" ? "duplicate" : "committed";
       expect(again).toMatchObject([
         { status, receipts: [{ snapshot: 2 }] },
-        { status, receipts: [{ snapshot: 3 }] },
+        { status, receipts: [{ snapshot: 2 }] },
       ]);
     }
   });

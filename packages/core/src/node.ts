@@ -1,6 +1,6 @@
 /** The parts of core that need Node: hashing. Everything else runs wherever JavaScript does. */
 
-import { createHash, type Hash, randomBytes } from "node:crypto";
+import { createHash, type Hash, hash, randomBytes } from "node:crypto";
 
 /**
  * What a content hash covers: `bytes` the decompressed bytes of the input; `rows` JavaScript values, each as the text
@@ -16,7 +16,8 @@ export function createContentHash(kind: ContentKind): ContentHash {
 /** The hash of a batch's input; see {@link createContentHash}. */
 export class ContentHash {
   readonly #kind: ContentKind;
-  readonly #hash: Hash = createHash("sha256");
+  /** Made when it is first needed: of a short text it costs more than hashing that at once. */
+  #hash: Hash | undefined;
   /** Short texts are joined first: a call into the hash costs more than a row. */
   #pending = "";
 
@@ -31,26 +32,32 @@ export class ContentHash {
       if (this.#pending.length > 32 * 1024) this.#flush();
     } else {
       this.#flush();
-      this.#hash.update(piece);
+      this.#started().update(piece);
     }
   }
 
   /** `bytes:<64 hex digits>` or `rows:<64 hex digits>`. Ends the hash: nothing may follow. */
   digest(): string {
+    if (!this.#hash) return `${this.#kind}:${sha256Hex(this.#pending)}`;
     this.#flush();
     return `${this.#kind}:${this.#hash.digest("hex")}`;
   }
 
   #flush(): void {
     if (this.#pending === "") return;
-    this.#hash.update(this.#pending);
+    this.#started().update(this.#pending);
     this.#pending = "";
+  }
+
+  #started(): Hash {
+    this.#hash ??= createHash("sha256");
+    return this.#hash;
   }
 }
 
 /** The SHA-256 of bytes, or of a text's UTF-8, as 64 hex digits. */
 export function sha256Hex(data: Uint8Array | string): string {
-  return createHash("sha256").update(data).digest("hex");
+  return hash("sha256", data, "hex");
 }
 
 const DRAWN_BYTES = 8 * 1024;

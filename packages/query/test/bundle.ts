@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { build } from "esbuild";
 
-const source = (name: string): string => join(import.meta.dirname, "../..", name, "src/index.ts");
+const source = (name: string, file = "index.ts"): string => join(import.meta.dirname, "../..", name, "src", file);
 
 /**
  * @param entry relative to the sources of this package
@@ -20,7 +20,12 @@ export async function bundleSources(entry: string, name: string): Promise<string
     format: "esm",
     target: "node20",
     external: ["@duckdb/*", "better-sqlite3", "apache-arrow", "@foxglove/*"],
-    alias: { "@eider/core": source("core"), "@eider/storage": source("storage"), "@eider/catalog": source("catalog") },
+    alias: {
+      "@eider/core/node": source("core", "node.ts"),
+      "@eider/core": source("core"),
+      "@eider/storage": source("storage"),
+      "@eider/catalog": source("catalog"),
+    },
     banner: {
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },

@@ -145,10 +145,10 @@ export function isUnknown(error: unknown): boolean {
 
 /** Asks the other hosts only where it costs little: before a table is made that may exist. */
 export async function findTable(catalog: Catalog, name: string): Promise<TableState | undefined> {
-  const table = await catalog.table(name);
+  const table = await catalog.layout(name);
   if (table || catalog.kind === "local") return table;
   await catalog.refresh();
-  return catalog.table(name);
+  return catalog.layout(name);
 }
 
 /** Deletes what was staged. Where that fails too, the files are orphans, which `maintain` removes in time. */

@@ -31,6 +31,7 @@ import {
   sharesEntry,
   type TableChange,
   type TableInfo,
+  type TableLayout,
   type TagInfo,
   type Timer,
 } from "@eider/catalog";
@@ -204,6 +205,10 @@ export class SharedCatalog implements Catalog {
 
   table(name: string, at?: number): Promise<TableInfo | undefined> {
     return this.#index.table(name, at);
+  }
+
+  layout(name: string): Promise<TableLayout | undefined> {
+    return this.#index.layout(name);
   }
 
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]> {

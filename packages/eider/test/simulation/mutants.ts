@@ -238,10 +238,15 @@ export const MUTANTS: readonly Mutant[] = [
     faults: [
       {
         file: COMMITS,
-        find: "const settled = again ? findEntry(driver, id) : undefined;",
-        replace: "const settled: number | undefined = undefined as number | undefined;",
+        find: "tookEffect(driver, attempts) ?? this.#try(driver, members, attempts)",
+        replace: "this.#try(driver, members, attempts)",
       },
     ],
+  },
+  {
+    mode: "local",
+    name: "go on from what the last transaction left, whoever has written since",
+    faults: [{ file: COMMITS, find: "left.version === version &&", replace: "" }],
   },
   {
     mode: "local",
@@ -259,9 +264,10 @@ export const MUTANTS: readonly Mutant[] = [
     name: "let one member of a group take the others down",
     faults: [
       {
-        file: COMMITS,
-        find: "if (refused) return refused;",
-        replace: 'if (refused && "failure" in refused) throw refused.failure; if (refused) return refused;',
+        file: "packages/catalog/src/sqlite-commit.ts",
+        find: "const refused = refusal(group, draft) ?? admit(draft);",
+        replace:
+          'const refused = refusal(group, draft) ?? admit(draft); if (refused && "failure" in refused) throw refused.failure;',
       },
       { file: COMMITS, find: "if (tries === 0 && members.length > 1 && !isBusy(error))", replace: "if (false)" },
     ],

@@ -34,8 +34,15 @@ export class SimDisk {
   /** Statements of a transaction that makes the first tables, as long as there is nothing else in it. */
   #schema: string[] | undefined;
 
+  #changes = 0;
+
   constructor(path: string) {
     this.path = path;
+  }
+
+  /** How often its content has changed. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** A driver for one process. */
@@ -50,6 +57,7 @@ export class SimDisk {
 
   /** All is lost. */
   wipe(): void {
+    this.#changes++;
     this.#database.give();
     this.#database = SimDatabase.take("");
     this.#committed = [];
@@ -81,6 +89,7 @@ export class SimDisk {
     if (this.#schema?.length) this.#makeTables(this.#schema);
     this.#schema = undefined;
     this.#committed.push(durable);
+    this.#changes++;
     this.#ghost = undefined;
   }
 
@@ -93,6 +102,7 @@ export class SimDisk {
 
   /** Goes back to what it was `lost` transactions ago, and with `ghost` finds one that had seemed to fail. */
   recover(lost: number, ghost: boolean): void {
+    this.#changes++;
     const found = ghost && lost === 0 ? this.#ghost : undefined;
     this.#ghost = undefined;
     const kept = this.#committed.length - lost;
@@ -142,6 +152,8 @@ class SimDriver implements SqliteDriver {
   readonly #disk: SimDisk;
   readonly #process: SimProcess;
   #durable = true;
+  /** Changes of the disk that are its own. */
+  #changes = 0;
   #open: "no" | "read" | "write" = "no";
   #statements: Transaction["statements"] = [];
 
@@ -173,6 +185,7 @@ class SimDriver implements SqliteDriver {
 
   get<R>(sql: string, ...params: readonly SqliteValue[]): R | undefined {
     if (sql.startsWith("PRAGMA journal_mode")) return { journal_mode: "wal" } as R;
+    if (sql === "PRAGMA data_version") return { data_version: this.#disk.changes - this.#changes } as R;
     this.#record(sql, params);
     return this.#disk.real.get<R>(sql, ...params);
   }
@@ -219,6 +232,7 @@ class SimDriver implements SqliteDriver {
     }
     this.#open = "no";
     this.#disk.commit(durable);
+    this.#changes++;
     if (fault === "fails after") throw sqliteError("SQLITE_IOERR_FSYNC");
     if (process.crashes("sqlite commit: answer")) throw new Error("killed after the commit");
   }

@@ -28,6 +28,7 @@ export async function buildWorker(): Promise<URL> {
     target: "node20",
     alias: {
       "@eider/core/ranges": source("packages/core/src/ranges.ts"),
+      "@eider/core/node": source("packages/core/src/node.ts"),
       "@eider/core": source("packages/core/src/index.ts"),
       "@eider/catalog": source("packages/catalog/src/index.ts"),
     },
