@@ -29,7 +29,7 @@ export type Refusal =
   | { readonly failure: BatchConflictError | InvalidInputError };
 
 /** Why a draft is not to become the next entry; undefined if it may. */
-export function refusal(state: CatalogState, draft: Draft): Refusal | undefined {
+function refusal(state: CatalogState, draft: Draft): Refusal | undefined {
   const verdict = check(state, draft);
   switch (verdict.status) {
     case "duplicate":
@@ -46,7 +46,7 @@ export function refusal(state: CatalogState, draft: Draft): Refusal | undefined 
 }
 
 /** The entry that drafts become on this state: several only if each of them {@link sharesEntry}. */
-export function nextEntry(state: CatalogState, drafts: readonly Draft[], { now, ...author }: Author): Entry {
+function nextEntry(state: CatalogState, drafts: readonly Draft[], { now, ...author }: Author): Entry {
   const head = state.head();
   const operations = drafts.flatMap((draft) => draft.operations);
   const several = drafts.length > 1;
@@ -139,7 +139,7 @@ export function assertFollows(state: SqliteState, entry: Entry, lake: string): v
 }
 
 /** Of the draft's appends, in their order, all of them known; for an earlier part of a source, that of its last. */
-export function receiptsOf(state: CatalogState, draft: Pick<Draft, "operations">): Receipt[] {
+function receiptsOf(state: CatalogState, draft: Pick<Draft, "operations">): Receipt[] {
   return appendsOf(draft).map(({ table, batch, range }) => {
     const name = state.table(table)?.name ?? corrupt(`there is no table ${table}`);
     const record = state.batch(table, batch);
@@ -152,7 +152,7 @@ export function receiptsOf(state: CatalogState, draft: Pick<Draft, "operations">
 }
 
 /** The receipts that a draft will have made with an entry, before that is applied. */
-export function receiptsTo(
+function receiptsTo(
   state: CatalogState,
   { operations }: Pick<Draft, "operations">,
   { n, time }: Pick<Entry, "n" | "time">,
