@@ -69,6 +69,8 @@ export type Change =
   | { readonly change: "cursor"; readonly name: string; readonly position: string | undefined }
   /** Without a snapshot the name is given up. */
   | { readonly change: "tag"; readonly name: string; readonly snapshot: number | undefined }
+  /** Ends the live view of this name, if there is one; with a text, one of that begins. */
+  | { readonly change: "view"; readonly name: string; readonly sql: string | undefined }
   | { readonly change: "expire"; readonly before: number; readonly unusedSince: number }
   /** Of a table, from this snapshot on. */
   | { readonly change: "totals"; readonly table: string; readonly totals: Totals };
@@ -161,6 +163,9 @@ export function apply(state: CatalogState, entry: Entry): Change[] {
         break;
       case "tag":
         changes.push({ change: "tag", name: operation.name, snapshot: operation.snapshot });
+        break;
+      case "view":
+        changes.push({ change: "view", name: operation.name, sql: operation.sql });
         break;
       case "expire": {
         const { before, unusedSince } = operation;

@@ -135,7 +135,7 @@ export interface SnapshotInfo {
     readonly rows?: number;
     /** Of a rollback: the snapshot that it went back to. */
     readonly to?: number;
-    /** Of a cursor or a tag. */
+    /** Of a cursor, a tag or a view. */
     readonly name?: string;
     /** Of the append, where several share a snapshot of a shared lake. */
     readonly meta?: Meta;
@@ -177,6 +177,14 @@ export interface CursorInfo {
 export interface TagInfo {
   readonly name: string;
   readonly snapshot: number;
+}
+
+/** A SELECT with a name. */
+export interface ViewInfo {
+  readonly name: string;
+  readonly sql: string;
+  /** Snapshot that gave it this text. */
+  readonly createdIn: number;
 }
 
 /** What a snapshot changed in a table, in the order of its entry. Rearrangements change no rows and are left out. */
@@ -253,6 +261,11 @@ export type Operation =
   | { readonly op: "cursor"; readonly name: string; readonly from: string; readonly to?: string }
   /** Names a snapshot, or renames it from another one; without a snapshot the name is given up. */
   | { readonly op: "tag"; readonly name: string; readonly snapshot?: number }
+  /**
+   * Gives a name to a SELECT, or another SELECT to the name; without `sql` the view ends. `from` is the snapshot that the view
+   * is of which is replaced or ends; without it there is none of that name.
+   */
+  | { readonly op: "view"; readonly name: string; readonly from?: number; readonly sql?: string }
   /** Takes the texts of rejects away, for good: their ids. What is gone already stays so. */
   | { readonly op: "purge"; readonly table: string; readonly rejects: readonly string[] }
   /**
@@ -298,7 +311,9 @@ export type StaleReason =
   /** A cursor was moved by somebody else. Planning again cannot help, only reading again. */
   | "cursor"
   /** A source's batch came before the one that it follows. */
-  | "sequence";
+  | "sequence"
+  /** A view was made, replaced or dropped meanwhile. */
+  | "view";
 
 export interface Head {
   /** 0 for an empty lake. */
@@ -392,6 +407,8 @@ export interface Catalog extends AsyncDisposable {
   table(name: string, at?: number): Promise<TableInfo | undefined>;
   /** The live table: what appends ask for, so it costs next to nothing as long as tables stay as they are. */
   layout(name: string): Promise<TableLayout | undefined>;
+  /** Live views at a snapshot (default head), by name. */
+  views(at?: number): Promise<ViewInfo[]>;
   /** Live files of a table at a snapshot, in order of commit. */
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]>;
   /** Hot batches of a table at a snapshot, in order of commit. */

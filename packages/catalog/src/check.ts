@@ -28,6 +28,7 @@ type Append = Extract<Operation, { op: "append" }>;
 type Rearrange = Extract<Operation, { op: "rearrange" }>;
 type Rollback = Extract<Operation, { op: "rollback" }>;
 type Tag = Extract<Operation, { op: "tag" }>;
+type View = Extract<Operation, { op: "view" }>;
 type Expire = Extract<Operation, { op: "expire" }>;
 type SchemaChange = Extract<Operation, { op: "schema" }>;
 
@@ -63,6 +64,8 @@ class Planning {
   readonly #leaves = new Map<string, ReadonlyMap<number, Field>>();
   readonly #schemas = new Map<string, Schema>();
   readonly #names = new Map<string, string | undefined>();
+  /** Views that the draft has made or ended so far. */
+  readonly #views = new Map<string, number | undefined>();
   readonly #folders = new Set<string>();
   readonly #keys = new Set<string>();
   /** What the draft has removed so far. */
@@ -113,6 +116,8 @@ class Planning {
         return undefined; // looked at before all others
       case "tag":
         return this.#tag(operation);
+      case "view":
+        return this.#view(operation);
       case "purge":
         return this.#live(operation.table) ? undefined : this.#missing(operation.table);
       case "expire":
@@ -129,8 +134,9 @@ class Planning {
     const key = nameKey(name);
     const folderKey = nameKey(folder);
     if (this.#table(change.table) !== undefined) return stale("table_exists", `the table id ${change.table} is taken`);
-    if ((this.#names.has(key) ? this.#names.get(key) : this.#state.tableByName(key)) !== undefined) {
-      return stale("table_exists", `a table named ${quote(name)} exists`);
+    if (this.#tableNamed(key) !== undefined) return stale("table_exists", `a table named ${quote(name)} exists`);
+    if (this.#viewNamed(key) !== undefined) {
+      return invalid("name_taken", name, `there is a view named ${quote(name)}: drop it, or use another name`);
     }
     // A folder is fixed when its table is created and never used again: files of two tables must not mix.
     if (this.#folders.has(folderKey) || this.#state.folderUsed(folder)) {
@@ -213,6 +219,28 @@ class Planning {
       return invalid("bad_tag", name, `snapshot ${snapshot} has expired and cannot be tagged any more`);
     }
     return undefined;
+  }
+
+  /** Tables and views share their names. */
+  #view({ name, from, sql }: View): Verdict | undefined {
+    const key = nameKey(name);
+    const found = this.#viewNamed(key);
+    if (found !== from) {
+      return stale("view", `the view ${quote(name)} is ${found === undefined ? "not there" : `of snapshot ${found}`}`);
+    }
+    if (sql !== undefined && this.#tableNamed(key) !== undefined) {
+      return invalid("name_taken", name, `there is a table named ${quote(name)}: use another name`);
+    }
+    this.#views.set(key, sql === undefined ? undefined : this.#state.head().n + 1);
+    return undefined;
+  }
+
+  #tableNamed(key: string): string | undefined {
+    return this.#names.has(key) ? this.#names.get(key) : this.#state.tableByName(key);
+  }
+
+  #viewNamed(key: string): number | undefined {
+    return this.#views.has(key) ? this.#views.get(key) : this.#state.viewByName(key);
   }
 
   #hasEnded(snapshot: number): boolean {

@@ -93,6 +93,12 @@ function checkOperation(operation: Operation, batches: Set<string>): void {
       checkTagName(operation.name);
       if (operation.snapshot !== undefined) checkCount(operation.snapshot, "snapshot of a tag");
       return;
+    case "view":
+      parseTableName(operation.name);
+      if (operation.from !== undefined) checkCount(operation.from, "snapshot of a view");
+      if (operation.sql !== undefined) checkText(operation.sql, "text of a view");
+      else if (operation.from === undefined) bad("a view that is not there cannot end");
+      return;
     case "expire":
       checkCount(operation.before, "snapshot to keep");
       checkCount(operation.unusedSince, "snapshot since which something is unused");

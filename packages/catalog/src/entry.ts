@@ -29,10 +29,8 @@ import { rejectPlace } from "./reject-id.js";
 
 /** Format that is written. */
 const FORMAT = 1;
-/** Oldest reader that understands what is written: nothing in an entry may ever be skipped. */
-const MIN_READER = 1;
-/** What this reader understands. */
-const READER = 1;
+/** What this reader understands. 2: views. */
+const READER = 2;
 /** Far deeper than any schema that a parser makes; keeps a hostile one from exhausting the stack. */
 const MAX_TYPE_DEPTH = 200;
 
@@ -91,11 +89,16 @@ export function encodeHeader(entry: Entry): Uint8Array {
   const { operations, ...rest } = entry;
   return frame({
     format: FORMAT,
-    minReader: MIN_READER,
+    minReader: minReader(entry),
     ...rest,
     blobs: blobsOf(entry).map((blob) => ({ bytes: blob.length, sha256: sha256Hex(blob) })),
     operations: operations.map(operationToJson),
   });
+}
+
+/** Oldest reader that understands an entry: nothing in it may ever be skipped. */
+function minReader({ operations }: Entry): number {
+  return operations.some(({ op }) => op === "view") ? 2 : 1;
 }
 
 /** JSON behind its length: the form of headers, and of stubs. */
@@ -357,6 +360,16 @@ function readOperation(json: JsonReader, blobs: Uint8Array[]): Operation {
     case "tag": {
       const snapshot = json.optional("snapshot");
       return { op, name: json.get("name").text(), ...(snapshot && { snapshot: snapshot.count(1) }) };
+    }
+    case "view": {
+      const from = json.optional("from");
+      const sql = json.optional("sql");
+      return {
+        op,
+        name: json.get("name").text(),
+        ...(from && { from: from.count(1) }),
+        ...(sql && { sql: sql.text() }),
+      };
     }
     case "expire":
       return { op, before: json.get("before").count(1), unusedSince: json.get("unusedSince").count() };

@@ -71,6 +71,10 @@ export class GroupState implements CatalogState {
     return this.#state.tableByName(key);
   }
 
+  viewByName(key: string): number | undefined {
+    return this.#state.viewByName(key);
+  }
+
   folderUsed(folder: string): boolean {
     return this.#state.folderUsed(folder);
   }

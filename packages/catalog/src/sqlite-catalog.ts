@@ -25,6 +25,7 @@ import type {
   TableInfo,
   TableLayout,
   TagInfo,
+  ViewInfo,
 } from "./catalog.js";
 import { checkDraft } from "./draft.js";
 import { decodeEntry, type Entry, encodeEntry } from "./entry.js";
@@ -43,6 +44,7 @@ import { type CheckpointContent, replaceTables } from "./sqlite-rows.js";
 import { listSnapshots, snapshotAt, snapshotAtTime } from "./sqlite-snapshots.js";
 import { SqliteState } from "./sqlite-state.js";
 import { findTable, listTables } from "./sqlite-tables.js";
+import { listViews } from "./sqlite-views.js";
 import { decodeStub, isStub } from "./stub.js";
 import { TableLayouts } from "./table-layouts.js";
 import { realTimer, type Timer } from "./timer.js";
@@ -225,6 +227,10 @@ export class SqliteCatalog implements Catalog {
       if (table) this.#layouts.keep(driver, dataVersion(driver), table);
       return table;
     });
+  }
+
+  async views(at?: number): Promise<ViewInfo[]> {
+    return this.#connection.read((driver) => listViews(driver, snapshotAt(driver, at)));
   }
 
   async files(tableId: string, at?: number, options: FilesOptions = {}): Promise<ListedFile[]> {

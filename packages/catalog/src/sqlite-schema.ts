@@ -238,6 +238,18 @@ const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE meta ADD COLUMN ${count("journaled")} DEFAULT 0;
   `,
+  // Named SELECTs. One that is replaced, or comes back, has another row.
+  `
+  CREATE TABLE views (
+    no INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    sql TEXT NOT NULL,
+    created_in INTEGER NOT NULL REFERENCES entries,
+    dropped_in INTEGER REFERENCES entries
+  ) STRICT;
+  CREATE UNIQUE INDEX views_live ON views (name_key) WHERE dropped_in IS NULL;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -13,6 +13,7 @@ import { corrupt, readJson } from "./sqlite-json.js";
 import { findReject, insertReject, markReplayed, purgeRejects } from "./sqlite-rejects.js";
 import { LIVE } from "./sqlite-schema.js";
 import { storedSchemaOf } from "./sqlite-schemas.js";
+import { findView, replaceView } from "./sqlite-views.js";
 import type {
   BatchRecord,
   CatalogState,
@@ -119,6 +120,10 @@ export class SqliteState implements CatalogState {
 
   tableByName(key: string): string | undefined {
     return this.#driver.get<{ id: string }>("SELECT id FROM tables WHERE name_key = ? AND dropped_in IS NULL", key)?.id;
+  }
+
+  viewByName(key: string): number | undefined {
+    return findView(this.#driver, key);
   }
 
   folderUsed(folder: string): boolean {
@@ -353,6 +358,9 @@ export class SqliteState implements CatalogState {
               change.name,
               change.snapshot,
             );
+          break;
+        case "view":
+          replaceView(this.#driver, n, change.name, change.sql);
           break;
         case "expire":
           this.#expiry = undefined;

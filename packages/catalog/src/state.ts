@@ -62,6 +62,8 @@ export interface CatalogState {
   table(id: string): TableState | undefined;
   /** Id of the live table whose name has this `nameKey`. */
   tableByName(key: string): string | undefined;
+  /** Snapshot of the live view whose name has this `nameKey`. */
+  viewByName(key: string): number | undefined;
   /** Whether any table, dropped or not, has this folder; without regard to case, as on some disks. */
   folderUsed(folder: string): boolean;
   schema(table: string, version: number): Schema | undefined;

@@ -30,6 +30,7 @@ function summarizeOperation(operation: Operation, meta: Meta): object {
       return { op: operation.op, table: operation.table, to: operation.to };
     case "cursor":
     case "tag":
+    case "view":
       return { op: operation.op, name: operation.name };
     case "expire":
     case "floor":

@@ -415,3 +415,47 @@ describe("hot batches", () => {
     });
   });
 });
+
+describe("views", () => {
+  const lake = (): MemoryState =>
+    stateAfter(
+      [create("t1", "Events"), { op: "view", name: "Daily", sql: "SELECT 1" }], // 1
+      [{ op: "view", name: "gone", sql: "SELECT 1" }], // 2
+      [{ op: "view", name: "gone", from: 2 }], // 3
+    );
+
+  it.each<[string, string, Draft]>([
+    ["a new one", "apply", draft({ op: "view", name: "v", sql: "SELECT 1" })],
+    ["a name that is free again", "apply", draft({ op: "view", name: "gone", sql: "SELECT 1" })],
+    ["a name that exists, in other case", "stale view", draft({ op: "view", name: "daily", sql: "SELECT 1" })],
+    ["another text", "apply", draft({ op: "view", name: "DAILY", from: 1, sql: "SELECT 2" })],
+    ["another text of what was replaced", "stale view", draft({ op: "view", name: "Daily", from: 2, sql: "SELECT 2" })],
+    ["another text of none", "stale view", draft({ op: "view", name: "gone", from: 2, sql: "SELECT 2" })],
+    ["an end", "apply", draft({ op: "view", name: "daily", from: 1 })],
+    ["an end twice", "stale view", draft({ op: "view", name: "v", from: 1 }, { op: "view", name: "v", from: 1 })],
+    ["the name of a table", "invalid name_taken", draft({ op: "view", name: "events", sql: "SELECT 1" })],
+    [
+      "the name of a table that goes",
+      "apply",
+      draft({ op: "drop", table: "t1" }, { op: "view", name: "events", sql: "SELECT 1" }),
+    ],
+    ["a table of its name", "invalid name_taken", draft(create("t2", "DAILY"))],
+    [
+      "a table of its name, once it has ended",
+      "apply",
+      draft({ op: "view", name: "Daily", from: 1 }, create("t2", "daily")),
+    ],
+    [
+      "a table of the name of the draft's own",
+      "invalid name_taken",
+      draft({ op: "view", name: "v", sql: "SELECT 1" }, create("t2", "v")),
+    ],
+    [
+      "made and replaced at once",
+      "apply",
+      draft({ op: "view", name: "v", sql: "SELECT 1" }, { op: "view", name: "v", from: 4, sql: "SELECT 2" }),
+    ],
+  ])("%s", (_, expected, one) => {
+    expect(shortly(check(lake(), one))).toBe(expected);
+  });
+});

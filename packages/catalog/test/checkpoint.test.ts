@@ -34,7 +34,7 @@ const DRAFTS = [
       rejects: [{ line: 3, code: "bad_value", reason: "no number", raw: "x\u0000€" }],
     }),
   ),
-  draft(append("t1", "b2", ["k2"])),
+  draft(append("t1", "b2", ["k2"]), { op: "view", name: "v", sql: "SELECT 'ü'" }),
   draft(append("t1", "b3", ["k3"])),
 ];
 
@@ -44,6 +44,7 @@ async function contents(index: SqliteCatalog): Promise<unknown> {
     head: await index.head(),
     snapshots: await index.snapshots(),
     tables: await index.tables(),
+    views: await index.views(),
     files: await index.files("t1"),
     batches: await index.batches("t1"),
     rejects: await index.rejects("t1"),

@@ -62,6 +62,9 @@ const ENTRY: Entry = {
     { op: "cursor", name: "d", from: "5" },
     { op: "tag", name: "v1", snapshot: 6 },
     { op: "tag", name: "v0" },
+    { op: "view", name: "v", sql: "SELECT 'ü' AS u" },
+    { op: "view", name: "w", from: 6, sql: "SELECT 1" },
+    { op: "view", name: "x", from: 5 },
   ],
 };
 
@@ -99,7 +102,7 @@ describe("entries", () => {
     const bytes = Buffer.from(encodeEntry(ENTRY));
     expect(bytes.readUInt32LE()).toBe(bytes.length - 4);
     const header = JSON.parse(bytes.subarray(4).toString());
-    expect(header).toMatchObject({ format: 1, minReader: 1, n: 7, prev: "six", blobs: [] });
+    expect(header).toMatchObject({ format: 1, minReader: 2, n: 7, prev: "six", blobs: [] });
     const file = header.operations[1].files[0];
     expect(file.partition).toEqual([null, "si5", "i-9223372036854775808", "f1.5", "f-0", "fNaN", "b1", "s"]);
     expect(file.columns.map((c: { min: string; max: string }) => [c.min, c.max])).toEqual([
@@ -108,6 +111,12 @@ describe("entries", () => {
       ["f-Infinity", "f5e-324"],
       ["b0", "b1"],
     ]);
+  });
+
+  it("need a reader that knows views only where they have one", () => {
+    const readerOf = (entry: Entry): unknown => JSON.parse(headerText(entry)).minReader;
+    expect(readerOf(HOT)).toBe(1);
+    expect(readerOf({ ...HOT, operations: [...HOT.operations, { op: "view", name: "v", sql: "SELECT 1" }] })).toBe(2);
   });
 
   it("have the rows of hot batches behind the header, with length and SHA-256", () => {
@@ -123,9 +132,9 @@ describe("entries", () => {
   });
 
   it("that need a newer reader are refused, never skipped", () => {
-    const newer = frame(headerText(ENTRY).replace('"minReader":1', '"minReader":2'));
+    const newer = frame(headerText(ENTRY).replace('"minReader":2', '"minReader":3'));
     expect(() => decodeEntry(newer)).toThrow(CatalogError);
-    expect(() => decodeEntry(newer)).toThrow(/needs reader 2, this one is 1/);
+    expect(() => decodeEntry(newer)).toThrow(/needs reader 3, this one is 2/);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /** Random drafts through both states: the same verdicts, and at every snapshot the same lake. */
 
-import { BatchConflictError, InvalidInputError } from "@eider/core";
+import { BatchConflictError, InvalidInputError, nameKey } from "@eider/core";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { apply, floorAfter } from "../src/apply.js";
@@ -115,6 +115,15 @@ const operation = fc.oneof(
       kind: fc.constant("expire" as const),
       back: fc.integer({ min: -1, max: 8 }),
       unused: fc.nat(9),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("view" as const),
+      name: fc.constantFrom("a", "A", "b", "v", "v", "V"),
+      sql: fc.constantFrom("SELECT 1", "SELECT 2", undefined),
+      ahead: fc.constantFrom(0, 0, 0, 0, 1),
     }),
   },
   {
@@ -261,6 +270,12 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
       const { n } = model.head();
       return { op: "expire", before: Math.max(1, n - planned.back), unusedSince: Math.max(0, n - planned.unused) };
     }
+    case "view": {
+      const { name, sql, ahead } = planned;
+      const found = model.viewByName(nameKey(name));
+      const from = found === undefined && ahead + (sql === undefined ? 1 : 0) === 0 ? undefined : (found ?? 0) + ahead;
+      return { op: "view", name, ...(from !== undefined && { from }), ...(sql !== undefined && { sql }) };
+    }
     case "tag": {
       const snapshot = planned.back === undefined ? undefined : Math.max(1, model.head().n - planned.back);
       return { op: "tag", name: "v", ...(snapshot !== undefined && { snapshot }) };
@@ -404,6 +419,7 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
         const expected = model.tablesAt(at) as { batches: { batchId: string }[] }[];
         for (const { batches } of expected) batches.sort((a, b) => (a.batchId < b.batchId ? -1 : 1));
         expect(await tablesAt(catalog, at)).toEqual(expected);
+        expect(await catalog.views(at)).toEqual(model.viewsAt(at));
       }
       const all = Array.from({ length: keys }, (_, i) => `key-${i + 1}`);
       expect([...(await catalog.unusedKeys([...all, "none"]))].sort()).toEqual(
@@ -440,7 +456,10 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
         expect(check(replayed, entry)).toEqual({ status: "apply" });
         replayed.apply(apply(replayed, entry));
       }
-      for (let at = 0; at <= n; at++) expect(replayed.tablesAt(at)).toEqual(model.tablesAt(at));
+      for (let at = 0; at <= n; at++) {
+        expect(replayed.tablesAt(at)).toEqual(model.tablesAt(at));
+        expect(replayed.viewsAt(at)).toEqual(model.viewsAt(at));
+      }
       for (const id of model.tableIds()) expect(replayed.rejects(id)).toEqual(model.rejects(id));
     }),
     { numRuns: 180 },
@@ -473,6 +492,8 @@ it("gives the state in memory and the state in SQLite the same verdicts and the 
     "invalid replay_rows",
     "stale expired",
     "invalid bad_expiry",
+    "stale view",
+    "invalid name_taken",
   ]) {
     expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(0);
   }

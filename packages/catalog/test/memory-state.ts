@@ -50,6 +50,7 @@ export class MemoryState implements CatalogState {
   readonly #tables = new Map<string, Table>();
   readonly cursors = new Map<string, string>();
   readonly tags = new Map<string, number>();
+  readonly #views: { name: string; sql: string; createdIn: number; droppedIn: number }[] = [];
   readonly #endedTags: { snapshot: number; endedIn: number }[] = [];
   readonly expiries: { n: number; before: number; unusedSince: number; purged: number }[] = [];
 
@@ -72,6 +73,10 @@ export class MemoryState implements CatalogState {
 
   tableByName(key: string): string | undefined {
     return [...this.#tables.values()].find((t) => nameKey(t.name) === key && t.droppedIn === Infinity)?.id;
+  }
+
+  viewByName(key: string): number | undefined {
+    return this.#views.find((view) => nameKey(view.name) === key && view.droppedIn === Infinity)?.createdIn;
   }
 
   folderUsed(folder: string): boolean {
@@ -228,6 +233,13 @@ export class MemoryState implements CatalogState {
         if (change.position === undefined) this.cursors.delete(change.name);
         else this.cursors.set(change.name, change.position);
         return;
+      case "view": {
+        const { name, sql } = change;
+        const before = this.#views.find((view) => nameKey(view.name) === nameKey(name) && view.droppedIn === Infinity);
+        if (before) before.droppedIn = snapshot;
+        if (sql !== undefined) this.#views.push({ name, sql, createdIn: snapshot, droppedIn: Infinity });
+        return;
+      }
       case "expire": {
         const { before, unusedSince } = change;
         const purged = this.expiries.findLast(({ n }) => n <= unusedSince)?.before ?? 0;
@@ -317,6 +329,14 @@ export class MemoryState implements CatalogState {
             .map(([batchId, { hash, rows, snapshot }]) => ({ batchId, hash, rows, snapshot })),
         };
       });
+  }
+
+  /** By name. */
+  viewsAt(at: number): unknown[] {
+    return this.#views
+      .filter((view) => view.createdIn <= at && at < view.droppedIn)
+      .sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
+      .map(({ droppedIn: _, ...view }) => view);
   }
 
   /** All files and hot batches that the table ever had. */

@@ -18,6 +18,7 @@ import { rebuildCommand } from "./commands/rebuild.js";
 import { purgeRejectsCommand, rejectsCommand, replayCommand } from "./commands/rejects.js";
 import { sqlCommand } from "./commands/sql.js";
 import { typesCommand } from "./commands/types.js";
+import { viewCommand } from "./commands/view.js";
 import type { Context } from "./context.js";
 import { describeError, Failure } from "./failure.js";
 import { OutputClosed, type Terminal, write } from "./terminal.js";
@@ -129,6 +130,7 @@ function program(context: Context, said: { out: string; err: string }): Command 
     changesCommand(context),
     tagCommand(context),
     rollbackCommand(context),
+    viewCommand(context),
     typesCommand(context),
     verifyCommand(context),
     maintainCommand(context),

@@ -19,6 +19,7 @@ const COMMANDS = [
   "changes",
   "tag",
   "rollback",
+  "view",
   "types",
   "verify",
   "maintain",

@@ -1,4 +1,13 @@
-export type { CursorInfo, ListedFile, ListedReject, Receipt, SnapshotInfo, TagInfo, Timer } from "@eider/catalog";
+export type {
+  CursorInfo,
+  ListedFile,
+  ListedReject,
+  Receipt,
+  SnapshotInfo,
+  TagInfo,
+  Timer,
+  ViewInfo,
+} from "@eider/catalog";
 export type {
   ColumnStatistics,
   ColumnType,
@@ -103,6 +112,7 @@ export type {
   TransactionResult,
   TransactionTable,
 } from "./transaction.js";
+export type { CreateViewOptions } from "./views.js";
 export type { FileOptions, Rotation } from "./writer/layout.js";
 export {
   type ObjectWriterOptions,

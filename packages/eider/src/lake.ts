@@ -1,4 +1,4 @@
-import type { CursorInfo, SnapshotInfo, TagInfo } from "@eider/catalog";
+import type { CursorInfo, SnapshotInfo, TagInfo, ViewInfo } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
 import { makeSql, type QueryOptions, type ScopeOptions, type Sql, type SqlRunner, snapshotOf } from "@eider/query";
 import { type ObjectStore, openStore } from "@eider/storage";
@@ -12,6 +12,7 @@ import { foldDue, maintain } from "./maintain.js";
 import { type OpenLake, openLake } from "./open.js";
 import {
   checkCopyOptions,
+  checkCreateViewOptions,
   checkLakeOptions,
   checkMaintainOptions,
   checkQueryOptions,
@@ -40,6 +41,7 @@ import { makeScope, type Scope } from "./scope.js";
 import { appendContext, describe, Table, type TableHost } from "./table.js";
 import { Transaction, type TransactionOptions, type TransactionResult } from "./transaction.js";
 import { verify } from "./verify.js";
+import { type CreateViewOptions, createView, dropView } from "./views.js";
 import { APPEND_LAYOUT } from "./writer/layout.js";
 
 /** A store and a catalog, opened together. Close it, or declare it with `await using`. */
@@ -118,6 +120,38 @@ export class Lake implements AsyncDisposable {
       const at = options.at === undefined ? undefined : await snapshotOf(catalog, options.at);
       if (at === undefined) await catalog.refresh();
       return (await catalog.tables(at)).map(describe);
+    });
+  }
+
+  /**
+   * Gives a SELECT over tables and other views a name, which SQL reads like a table: at each snapshot as it was then. With a
+   * text that the view has already, nothing is committed.
+   * @throws AlreadyExistsError `table_exists`; `view_exists`, unless with `orReplace`
+   * @throws QueryError `bad_view`, and whatever is wrong with the text as a query
+   */
+  createView(name: string, sql: string, options: CreateViewOptions = {}): Promise<ViewInfo> {
+    return this.#run(async () => {
+      checkCreateViewOptions(options);
+      this.#assertWritable();
+      return createView(this.#open, name, sql, options);
+    });
+  }
+
+  /** Ends a view; older snapshots keep it. @throws NotFoundError `view_not_found` */
+  dropView(name: string): Promise<{ readonly snapshot: number }> {
+    return this.#run(async () => {
+      this.#assertWritable();
+      return dropView(this.#open, name);
+    });
+  }
+
+  /** Live views, by name; `at` a snapshot number, a tag or an instant. */
+  views(options: { readonly at?: number | string | Date } = {}): Promise<ViewInfo[]> {
+    return this.#run(async () => {
+      const { catalog } = this.#open;
+      const at = options.at === undefined ? undefined : await snapshotOf(catalog, options.at);
+      if (at === undefined) await catalog.refresh();
+      return catalog.views(at);
     });
   }
 

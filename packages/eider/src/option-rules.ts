@@ -24,6 +24,7 @@ import type {
   VerifyOptions,
 } from "./options.js";
 import type { TransactionOptions } from "./transaction.js";
+import type { CreateViewOptions } from "./views.js";
 import type { FileOptions, Rotation } from "./writer/layout.js";
 import type { ObjectWriterOptions } from "./writer/object-writer.js";
 import type { TableWriterOptions } from "./writer/table-writer.js";
@@ -263,6 +264,7 @@ const MAINTAIN: Rules<MaintainOptions> = {
 };
 const RETENTION: Rules<Exclude<Retention, string>> = { snapshots: amount, ageMs: amount };
 const FOLD_LIMITS: Rules<FoldLimits> = { bytes: amount, batches: amount, ageMs: amount };
+const CREATE_VIEW: Rules<CreateViewOptions> = { orReplace: truth };
 const COPY: Rules<CopyOptions> = { signal, onProgress: callback };
 
 const REBUILD: Rules<RebuildOptions> = { signal, onProgress: callback, logger: object };
@@ -303,6 +305,9 @@ export const checkMaintainOptions = (options: MaintainOptions): void => {
 /** @throws InvalidInputError `bad_option` */
 export const checkCopyOptions = (name: "copyTo" | "share", options: CopyOptions): void =>
   check(`lake.${name}`, options, COPY);
+/** @throws InvalidInputError `bad_option` */
+export const checkCreateViewOptions = (options: CreateViewOptions): void =>
+  check("lake.createView", options, CREATE_VIEW);
 /** @throws InvalidInputError `bad_option` */
 export const checkRebuildOptions = (options: RebuildOptions): void => check("Lake.rebuild", options, REBUILD);
 /** @throws InvalidInputError `bad_option` */

@@ -1,6 +1,6 @@
 /** DuckDB's errors as ours. */
 
-import { type EiderError, InvalidInputError, LimitError, QueryError } from "@eider/core";
+import { type EiderError, InvalidInputError, LimitError, nameKey, QueryError } from "@eider/core";
 
 /** What `errors_as_json` gives, and what can be read from a message without it. */
 export interface DuckDBError {
@@ -55,8 +55,10 @@ export interface ErrorContext {
   readonly sql: string;
   /** Character offset in the user's SQL from a byte offset in what DuckDB was given. */
   readonly positionOf: (byteOffset: number) => number | undefined;
-  /** Names of all tables at the snapshot, for suggestions. */
+  /** Names of all tables and views at the snapshot, for suggestions. */
   readonly tables: readonly string[];
+  /** By `nameKey`: why a view cannot be read. */
+  readonly broken?: ReadonlyMap<string, string>;
 }
 
 /** Databases of sessions, which the user knows nothing of; see `session.ts`. */
@@ -123,7 +125,19 @@ function missingEntry(error: DuckDBError, message: string, context: ErrorContext
   return make("sql_error", message, name);
 }
 
+/** A view that its tables have left behind. */
+export function brokenView(name: string, problem: string, cause?: unknown): QueryError {
+  return new QueryError("view_broken", `the view ${JSON.stringify(name)} cannot be read: ${problem}`, {
+    subject: name,
+    ...(cause !== undefined && { cause }),
+  });
+}
+
 function unknownTable(name: string | undefined, context: ErrorContext, make: Make): QueryError {
+  for (const [view, problem] of context.broken ?? []) {
+    // DuckDB tells the last part of a name.
+    if (view === nameKey(name ?? "") || view.endsWith(`.${nameKey(name ?? "")}`)) return brokenView(view, problem);
+  }
   return make("unknown_table", unknownTableMessage(name ?? "", context.tables), name);
 }
 

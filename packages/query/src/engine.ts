@@ -14,9 +14,10 @@ import { type InstanceSettings, loadNative, type Native, type NativeDatabase, op
 import { once } from "./once.js";
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
-import { type Plan, Planner, rewrite } from "./plan.js";
+import { type Plan, Planner } from "./plan.js";
 import type { EngineQueryOptions, ParquetImport, Query, QueryColumn } from "./query.js";
 import { explainReads, totalReads } from "./reads.js";
+import { rewrite } from "./rewrite.js";
 import { Run } from "./run.js";
 import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
 import type { ScopeOptions } from "./scope/options.js";
@@ -52,6 +53,9 @@ export interface EngineOptions {
   /** Of the process that SQL from outside runs in. Default: the file beside this one, as built. */
   readonly scopeEntry?: URL;
 }
+
+/** First words of a view's text. */
+const VIEW_BEGINS: ReadonlySet<string> = new Set(["SELECT", "FROM", "VALUES", "TABLE", "WITH", "("]);
 
 /** Idle sessions kept for the next query over the same tables at the same snapshot. */
 const IDLE_SESSIONS = 4;
@@ -211,6 +215,31 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   }
 
   /**
+   * A text as that of a view: without what follows its `;`.
+   * @throws QueryError `bad_view`, and whatever is wrong with it as a query
+   */
+  async viewText(name: string, sql: string): Promise<string> {
+    this.#assertOpen();
+    const { text, opening, parameters, timeTravels } = parseStatement(sql);
+    const bad = (reason: string, position: number): never => {
+      throw new QueryError("bad_view", reason, { position, subject: name });
+    };
+    if (!VIEW_BEGINS.has(opening)) bad("a view is a SELECT", 0);
+    if (parameters[0]) bad("a view has no parameters: write the value", parameters[0].start);
+    if (timeTravels[0]) bad("a view shows its tables at the snapshot of the query, without AT", timeTravels[0].start);
+    const problem = await this.#planner.viewProblem(name, text);
+    try {
+      await this.columns({ text, params: [] }, {});
+    } catch (error) {
+      // Of a misspelt text or name DuckDB says more.
+      if (problem && !(error instanceof QueryError && /^(syntax_error|unknown_table)$/.test(error.code))) throw problem;
+      throw error;
+    }
+    if (problem) throw problem;
+    return text.trim();
+  }
+
+  /**
    * A foreign Parquet file, decoded by DuckDB. Errors call it `name`, by default its path.
    * @throws InvalidInputError `bad_parquet`, SchemaError
    */
@@ -275,7 +304,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
         nests: statement.nests,
         parameters,
         translate: (error, prefixBytes) =>
-          this.#translate(error, plan, statement, (offset) => {
+          this.#translate(error, withFailures(plan, own), statement, (offset) => {
             const position = charOffset(sql, offset - prefixBytes);
             return position === undefined ? undefined : edits.originalPosition(position);
           }),
@@ -365,7 +394,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       if (fault) throw fault;
     }
     if (error instanceof EiderError) throw error;
-    throw toQueryError(read, { sql: statement.text, positionOf, tables: plan.tables }, error);
+    throw toQueryError(read, { sql: statement.text, positionOf, tables: plan.tables, broken: plan.broken }, error);
   }
 
   /** After a fatal error an instance refuses everything. */
@@ -375,6 +404,13 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     for (const session of this.#idle.splice(0)) void session.release();
     void old.then((database) => this.#native.close_sync(database)).catch(() => undefined);
   }
+}
+
+/** The plan with the views that could not be made of its tables. */
+function withFailures(plan: Plan, { failures }: Session): Plan {
+  if (failures.size === 0) return plan;
+  const problems = [...failures].map(([name, { message }]) => [name, message.split("\n", 1)[0]!] as const);
+  return { ...plan, broken: new Map([...plan.broken, ...problems]) };
 }
 
 /** What the lake adds to DuckDB's EXPLAIN, as one more row of it. */

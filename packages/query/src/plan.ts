@@ -8,27 +8,31 @@ import {
   parseTableName,
   predicateKey,
   type TableInfo,
+  type ViewInfo,
 } from "@eider/catalog";
-import { NotFoundError, QueryError } from "@eider/core";
-import { unknownTableMessage } from "./duckdb-error.js";
+import { NotFoundError, nameKey, QueryError } from "@eider/core";
+import { brokenView, unknownTableMessage } from "./duckdb-error.js";
 import type { HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
-import type { EngineQueryOptions, SqlParam } from "./query.js";
+import type { EngineQueryOptions } from "./query.js";
 import { type TableReads, tableReads } from "./reads.js";
+import { rewriteQuery } from "./rewrite.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
-import type { Session, SessionPlan, TableView } from "./session.js";
+import { refusalOf } from "./scope/guard.js";
+import type { SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
-import { quoteName } from "./sql-tokens.js";
-import type { Parameter, Statement, TimeTravel } from "./statement.js";
+import type { Statement, TimeTravel } from "./statement.js";
 import { namedSystemTables, systemTable } from "./system-tables.js";
 import { tableSql, widenedFields } from "./table-sql.js";
-import { TextEdits } from "./text-edits.js";
+import { charOffset } from "./utf8-offset.js";
+import { expandViews, type Relations, readViewText, type Shown, type ViewText, viewOf } from "./views.js";
 
 /** Plans, views and lists of tables kept, so that a repeated query asks the catalog for its head alone. */
 const CACHED_PLANS = 64;
 const CACHED_VIEWS = 64;
 const CACHED_LISTS = 8;
+const CACHED_TEXTS = 256;
 
 /** Some files of a table at a snapshot. They never change. */
 export interface ResolvedTable {
@@ -44,17 +48,19 @@ export interface Plan {
   /** Those that may hold rows that the statement wants. */
   readonly files: readonly ListedFile[];
   readonly reads: readonly TableReads[];
-  /** All names at the query's snapshot. */
+  /** All names at the query's snapshot, of tables and views. */
   readonly tables: readonly string[];
+  /** By `nameKey`: why a view cannot be shown. */
+  readonly broken: ReadonlyMap<string, string>;
   /** Snapshot of each `AT`, in the statement's order. */
   readonly travels: readonly number[];
 }
 
-/** A statement's tables, by snapshot: the main one, and those that `AT` names. */
+/** A statement's tables and views, by snapshot: the main one, and those that `AT` names. */
 interface Tables {
   readonly snapshot: number;
-  readonly main: readonly TableInfo[];
-  readonly others: ReadonlyMap<number, readonly TableInfo[]>;
+  readonly main: Shown;
+  readonly others: ReadonlyMap<number, Shown>;
   readonly travels: readonly number[];
 }
 
@@ -65,7 +71,9 @@ export class Planner implements AsyncDisposable {
   readonly #scans: ScanPlanner;
   /** Of statements whose plan is the same at any time. */
   readonly #plans = new Map<string, Promise<StatementScans | undefined>>();
-  readonly #lists = new Map<number, Promise<readonly TableInfo[]>>();
+  readonly #lists = new Map<string, Promise<Relations>>();
+  /** By text. */
+  readonly #texts = new Map<string, Promise<ViewText>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
   /** Where the same file always has the same path. */
   readonly #views = new Map<string, Promise<TableView>>();
@@ -85,12 +93,13 @@ export class Planner implements AsyncDisposable {
    * @throws QueryError `unknown_table` (for `AT`), `bad_snapshot`; NotFoundError `snapshot_not_found`
    * @throws CorruptionError, LimitError where local copies of objects are made
    */
-  async plan(statement: Statement, values: BoundParameters, options: EngineQueryOptions): Promise<Plan> {
+  async plan(said: Statement, values: BoundParameters, options: EngineQueryOptions): Promise<Plan> {
     const { at, batchId, prune = true, signal } = options;
     const snapshot = await snapshotOf(this.#catalog, at);
-    const all = await this.#listTables(snapshot);
-    const main = all.filter((table) => statement.needsAllTables || isNamed(table.name, statement.names));
-    const tables: Tables = { snapshot, main, ...(await this.#travel(statement, values)) };
+    const all = await this.#list(snapshot);
+    const main = await this.#expand(all, (name) => said.needsAllTables || isNamed(name, said.names));
+    const tables: Tables = { snapshot, main, ...(await this.#travel(said, values)) };
+    const statement = withViews(said, [main, ...tables.others.values()]);
     const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
     const files: ListedFile[] = [];
     const keys: string[] = [];
@@ -101,16 +110,17 @@ export class Planner implements AsyncDisposable {
       keys.push(resolved.map(({ key }) => key).join());
       return resolved;
     };
-    const here = await resolve(main, snapshot);
-    const system = namedSystemTables(statement.names);
-    const of = { catalog: this.#catalog, tables: all, snapshot };
+    const here = await resolve(main.tables, snapshot);
+    const system = namedSystemTables(said.names);
+    const of = { catalog: this.#catalog, ...all, snapshot };
     const systemViews = await Promise.all(system.map((name) => systemTable(name, of)));
     if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
     if (statement.comparesNulls) keys.push("guarded");
     const now = scans?.now;
     if (now !== undefined) keys.push(`now:${now}`);
     const there = new Map<number, readonly ResolvedTable[]>();
-    for (const [then, of] of tables.others) there.set(then, await resolve(of, then, then));
+    for (const [then, { tables: of }] of tables.others) there.set(then, await resolve(of, then, then));
+    for (const shown of [main, ...tables.others.values()]) keys.push(viewsKey(shown));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
     const reads: TableReads[] = [];
@@ -119,7 +129,7 @@ export class Planner implements AsyncDisposable {
       for (const hold of holds) await hold.release();
     };
     try {
-      const show = async (of: readonly ResolvedTable[], then: number): Promise<TableView[]> => {
+      const show = async (of: readonly ResolvedTable[], then: number, { views: own }: Shown): Promise<TableView[]> => {
         const views: TableView[] = [];
         for (const resolved of of) {
           const hot =
@@ -130,14 +140,15 @@ export class Planner implements AsyncDisposable {
           reads.push(tableReads(resolved.table, then, resolved.files, held));
           views.push(await this.view(resolved, held, hot.files, statement.comparesNulls));
         }
-        return views;
+        return [...views, ...own.map(viewOf)];
       };
-      const views = [...(await show(here, snapshot)), ...systemViews];
+      const views = [...systemViews, ...(await show(here, snapshot, main))];
       const others = new Map<number, readonly TableView[]>();
-      for (const [then, of] of there) others.set(then, await show(of, then));
+      for (const [then, of] of there) others.set(then, await show(of, then, tables.others.get(then)!));
       return {
         snapshot,
-        tables: all.map((table) => table.name),
+        tables: [...all.tables, ...all.views].map(({ name }) => name),
+        broken: main.broken,
         files,
         reads,
         travels: tables.travels,
@@ -149,25 +160,33 @@ export class Planner implements AsyncDisposable {
     }
   }
 
-  /** The tables that `AT` names. */
+  /** The tables and views that `AT` names. */
   async #travel(statement: Statement, values: BoundParameters): Promise<Pick<Tables, "others" | "travels">> {
     const travels: number[] = [];
-    const others = new Map<number, TableInfo[]>();
+    const named = new Map<number, Set<string>>();
     for (const travel of statement.timeTravels) {
       const then = await snapshotOf(this.#catalog, travelTarget(travel, values));
       travels.push(then);
-      const tables = others.get(then) ?? [];
-      others.set(then, tables);
       const name = travel.path.join(".").toLowerCase();
-      const table = (await this.#listTables(then)).find((t) => sqlName(t.name).toLowerCase() === name);
-      if (!table) {
+      const { tables, views } = await this.#list(then);
+      const found = [...tables, ...views].find((one) => sqlName(one.name).toLowerCase() === name);
+      if (!found) {
         throw new QueryError(
           "unknown_table",
           `there is no table ${JSON.stringify(travel.path.join("."))} at snapshot ${then}`,
           { position: travel.pathStart, subject: travel.path.join(".") },
         );
       }
-      if (!tables.includes(table)) tables.push(table);
+      named.set(then, (named.get(then) ?? new Set()).add(found.name));
+    }
+    const others = new Map<number, Shown>();
+    for (const [then, names] of named) {
+      const shown = await this.#expand(await this.#list(then), (name) => names.has(name));
+      for (const name of names) {
+        const problem = shown.broken.get(nameKey(name));
+        if (problem !== undefined) throw brokenView(name, `${problem}, at snapshot ${then}`);
+      }
+      others.set(then, shown);
     }
     return { others, travels };
   }
@@ -179,18 +198,20 @@ export class Planner implements AsyncDisposable {
     { main, others, travels }: Tables,
   ): Promise<StatementScans | undefined> {
     if (statement.needsAllTables) return undefined;
-    if (![main, ...others.values()].flat().some((table) => table.files > 1)) return undefined;
-    const keyOf = (of: readonly TableInfo[]): string => of.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`).join();
+    if (![main, ...others.values()].some(({ tables }) => tables.some(({ files }) => files > 1))) return undefined;
+    const keyOf = (of: Shown): string =>
+      [...of.tables.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`), viewsKey(of)].join();
     const system = namedSystemTables(statement.names);
     const shown = [keyOf(main), ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`), system.join()].join(";");
     const literals = [...values].map(([name, value]) => [name, literalOf(value)]);
     const key = JSON.stringify([shown, travels, statement.text, literals]);
     const scans = await remember(this.#plans, key, CACHED_PLANS, async () => {
       const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
+      const show = ({ tables, views }: Shown): TableView[] => [...tables.map(empty), ...views.map(viewOf)];
       const tables: SessionPlan = {
         key: shown,
-        main: [...main.map(empty), ...(await Promise.all(system.map((name) => systemTable(name))))],
-        others: new Map([...others].map(([then, of]) => [then, of.map(empty)])),
+        main: [...(await Promise.all(system.map((name) => systemTable(name)))), ...show(main)],
+        others: new Map([...others].map(([then, of]) => [then, show(of)])),
       };
       return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
     });
@@ -201,7 +222,7 @@ export class Planner implements AsyncDisposable {
   /** The SELECT for one table; see `QueryEngine.filesSql`. */
   async tableSql(name: string, at: number | string | Date | undefined): Promise<string> {
     const snapshot = await snapshotOf(this.#catalog, at);
-    const tables = await this.#listTables(snapshot);
+    const { tables } = await this.#list(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
     if (table) {
       if (table.hotBatches > 0) throw hotRows(table, snapshot);
@@ -213,10 +234,56 @@ export class Planner implements AsyncDisposable {
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
   }
 
-  #listTables(snapshot: number, options?: { readonly expired?: boolean }): Promise<readonly TableInfo[]> {
-    return remember(this.#lists, snapshot, CACHED_LISTS, async () =>
-      snapshot === 0 ? [] : this.#catalog.tables(snapshot, options),
+  /** @throws NotFoundError `snapshot_expired` */
+  #list(snapshot: number): Promise<Relations> {
+    return remember(this.#lists, String(snapshot), CACHED_LISTS, async () => {
+      if (snapshot === 0) return { tables: [], views: [] };
+      const [tables, views] = await Promise.all([this.#catalog.tables(snapshot), this.#catalog.views(snapshot)]);
+      return { tables, views };
+    });
+  }
+
+  /** Of a snapshot that may have ended. */
+  async #tablesThen(snapshot: number): Promise<readonly TableInfo[]> {
+    const { tables } = await remember(this.#lists, `${snapshot} expired`, CACHED_LISTS, async () => ({
+      tables: await this.#catalog.tables(snapshot, { expired: true }),
+      views: [],
+    }));
+    return tables;
+  }
+
+  #expand(all: Relations, wants: (name: string) => boolean): Promise<Shown> {
+    return expandViews(all, wants, ({ sql }) => this.#text(sql));
+  }
+
+  #text(sql: string): Promise<ViewText> {
+    return remember(this.#texts, sql, CACHED_TEXTS, async () => readViewText(sql, await this.#scans.parse(sql)));
+  }
+
+  /** `bad_view`: what is wrong with a SELECT as the text of a view. */
+  async viewProblem(name: string, sql: string): Promise<QueryError | undefined> {
+    const { tables, views } = await this.#list(await snapshotOf(this.#catalog, undefined));
+    const serialized = await this.#scans.parse(sql);
+    const refusal = refusalOf(
+      serialized,
+      [...tables, ...views].map((one) => one.name),
     );
+    if (refusal) {
+      const position = refusal.position === undefined ? undefined : charOffset(sql, refusal.position);
+      return new QueryError(
+        "bad_view",
+        `a view reads tables and views of the lake, and nothing else: ${refusal.reason}`,
+        {
+          subject: name,
+          ...(position !== undefined && { position }),
+        },
+      );
+    }
+    const own: ViewInfo = { name, sql, createdIn: 0 };
+    const others = views.filter((view) => nameKey(view.name) !== nameKey(name));
+    const { broken } = await this.#expand({ tables, views: [...others, own] }, (one) => one === name);
+    const problem = broken.get(nameKey(name));
+    return problem === undefined ? undefined : new QueryError("bad_view", problem, { subject: name });
   }
 
   /** With a batch, only its own files: those that it came with at this snapshot. */
@@ -239,7 +306,7 @@ export class Planner implements AsyncDisposable {
     const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
     if (oldest.schemaVersion === table.schemaVersion) return undefined;
     // A file outlives the snapshot that it came with.
-    const then = await this.#listTables(oldest.addedIn, { expired: true });
+    const then = await this.#tablesThen(oldest.addedIn);
     const before = then.find(({ id }) => id === table.id);
     return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
   }
@@ -266,6 +333,21 @@ export class Planner implements AsyncDisposable {
       ? remember(this.#views, guardsAll ? `${key}:guarded` : key, CACHED_VIEWS, make)
       : make();
   }
+}
+
+/** The statement as it is with the texts of the views that it sees. */
+function withViews(statement: Statement, shown: readonly Shown[]): Statement {
+  const texts = shown.flatMap(({ views }) => views.map(({ text }) => text));
+  if (texts.length === 0) return statement;
+  return {
+    ...statement,
+    names: new Set([statement.names, ...texts.map(({ names }) => names)].flatMap((names) => [...names])),
+    comparesNulls: statement.comparesNulls || texts.some(({ comparesNulls }) => comparesNulls),
+  };
+}
+
+function viewsKey({ views }: Shown): string {
+  return views.map(({ view }) => `view:${view.name}:${view.createdIn}`).join();
 }
 
 /** Rows that are in no file, which plain DuckDB could not read. */
@@ -320,58 +402,4 @@ function travelTarget(travel: TimeTravel, values: BoundParameters): number | str
       : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
     { position: travel.start },
   );
-}
-
-/** The statement with `t AT (…)` as a table of that snapshot's database. */
-export function rewrite(
-  statement: Statement,
-  values: BoundParameters,
-  travels: readonly number[],
-  session: Session,
-): { sql: string; parameters: BoundParameters; edits: TextEdits } {
-  const edits = new TextEdits(statement.text);
-  const left = placeTravels(edits, statement, travels, session);
-  if (left.length === statement.parameters.length) return { sql: edits.apply(), parameters: values, edits };
-  // Positions without gaps are all that DuckDB takes, so what is left of them gets names.
-  const parameters = new Map<string, SqlParam>();
-  for (const { name, start, end } of left) {
-    edits.replace(start, end, `$p${name}`);
-    parameters.set(`p${name}`, values.get(name)!);
-  }
-  return { sql: edits.apply(), parameters, edits };
-}
-
-/** The query of the statement with its parameters as literals; undefined if one of them has no literal. */
-function rewriteQuery(
-  statement: Statement,
-  values: BoundParameters,
-  travels: readonly number[],
-  session: Session,
-): string | undefined {
-  const { text, query } = statement;
-  const edits = new TextEdits(text);
-  for (const { name, start, end } of placeTravels(edits, statement, travels, session)) {
-    const literal = literalOf(values.get(name)!);
-    if (literal === undefined) return undefined;
-    edits.replace(start, end, literal);
-  }
-  edits.replace(0, query.start, "");
-  edits.replace(query.end, text.length, "");
-  return edits.apply();
-}
-
-/** Puts databases in place of `AT (…)`. Returns the parameters outside of these. */
-function placeTravels(
-  edits: TextEdits,
-  { timeTravels, parameters }: Statement,
-  travels: readonly number[],
-  session: Session,
-): readonly Parameter[] {
-  timeTravels.forEach((travel, i) => {
-    const database = session.databases.get(travels[i]!)!;
-    const schema = travel.path.length === 1 ? "main." : "";
-    edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
-    edits.replace(travel.start, travel.end, "");
-  });
-  return parameters.filter((p) => !timeTravels.some((t) => p.start >= t.start && p.start < t.end));
 }

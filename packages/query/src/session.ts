@@ -3,9 +3,10 @@
  * views, attached for this connection's use. Measured: connect, attach, one view and `USE` take about 1 ms together.
  */
 
-import { parseTableName } from "@eider/catalog";
+import { parseTableName, type TableName } from "@eider/catalog";
+import { nameKey } from "@eider/core";
 import { clockSql } from "./clock.js";
-import { isFatal, readDuckDBError } from "./duckdb-error.js";
+import { type DuckDBError, isFatal, readDuckDBError } from "./duckdb-error.js";
 import {
   BASE_DATABASE,
   type Native,
@@ -16,6 +17,7 @@ import {
   openConnection,
 } from "./native.js";
 import { quoteName } from "./sql-tokens.js";
+import { TextEdits } from "./text-edits.js";
 
 export interface TableView {
   readonly name: string;
@@ -24,6 +26,8 @@ export interface TableView {
   readonly copied?: boolean;
   /** Whether it is a system table, in the namespace `eider`. */
   readonly system?: boolean;
+  /** Of a view of the lake: where its text names tables (characters), and whether without a namespace. */
+  readonly references?: readonly { readonly position: number; readonly bare: boolean }[];
 }
 
 /** What a session shows: the tables of the query's own snapshot, and of those that `AT` names. */
@@ -58,6 +62,8 @@ export class Session {
   /** The instance, where it is this session's alone. */
   readonly #instance: NativeDatabase | undefined;
   readonly #release: (() => Promise<void>) | undefined;
+  /** By `nameKey`: why a view of the lake could not be made. */
+  readonly failures: Map<string, DuckDBError> = new Map();
   #hasClock = false;
 
   private constructor(
@@ -99,6 +105,8 @@ export class Session {
     ];
     try {
       await this.run(statements.join(";\n"));
+      await this.#addViews(this.database, plan.main);
+      for (const [snapshot, database] of this.databases) await this.#addViews(database, plan.others.get(snapshot)!);
       if (plan.now !== undefined) await this.setClock(plan.now);
       return this;
     } catch (error) {
@@ -107,9 +115,37 @@ export class Session {
     }
   }
 
+  /** A view that does not fit its tables any more is in the way only of statements that read it. */
+  async #addViews(database: string, shown: readonly TableView[]): Promise<void> {
+    const views = shown.flatMap((view) => {
+      const { references } = view;
+      if (!references) return [];
+      const text = qualified(view.sql, references, database);
+      return [{ view, sql: `CREATE OR REPLACE VIEW ${placeOf(database, view)} AS ${text}` }];
+    });
+    if (views.length === 0) return;
+    try {
+      // A comment may end a text.
+      await this.run(views.map(({ sql }) => sql).join("\n;"));
+      return;
+    } catch (error) {
+      if (isFatal(readDuckDBError(error))) throw error;
+    }
+    for (const { view, sql } of views) {
+      try {
+        await this.run(sql);
+      } catch (error) {
+        const failure = readDuckDBError(error);
+        if (isFatal(failure)) throw error;
+        this.failures.set(nameKey(view.name), failure);
+      }
+    }
+  }
+
   /** Makes an instant the time that later statements see, see `clock.ts`. */
   async setClock(now: string): Promise<void> {
-    await this.run(clockSql(now, this.database));
+    const databases = [this.database, ...this.databases.values()];
+    await this.run(databases.map((database) => clockSql(now, database)).join(";"));
     this.#hasClock = true;
   }
 
@@ -161,14 +197,32 @@ function attach(database: string, views: readonly TableView[]): string[] {
   const statements = [`ATTACH ':memory:' AS ${database}`];
   const namespaces = new Set<string>();
   for (const view of views) {
-    const { namespace, name } = view.system ? { namespace: "eider", name: view.name } : parseTableName(view.name);
-    const schema = `${database}.${quoteName(namespace ?? "main")}`;
+    const { namespace } = partsOf(view);
     if (namespace !== undefined && !namespaces.has(namespace.toLowerCase())) {
       namespaces.add(namespace.toLowerCase());
-      statements.push(`CREATE SCHEMA ${schema}`);
+      statements.push(`CREATE SCHEMA ${database}.${quoteName(namespace)}`);
     }
+    if (view.references) continue;
     const kind = view.copied ? "TABLE" : "VIEW";
-    statements.push(`CREATE ${kind} ${schema}.${quoteName(name)} AS ${view.sql}`);
+    statements.push(`CREATE ${kind} ${placeOf(database, view)} AS ${view.sql}`);
   }
   return statements;
+}
+
+function partsOf({ name, system }: TableView): TableName {
+  return system ? { namespace: "eider", name } : parseTableName(name);
+}
+
+function placeOf(database: string, view: TableView): string {
+  const { namespace = "main", name } = partsOf(view);
+  return `${database}.${quoteName(namespace)}.${quoteName(name)}`;
+}
+
+/** A view's text with its tables as those of the database: names mean in it what they mean in a query. */
+function qualified(sql: string, references: NonNullable<TableView["references"]>, database: string): string {
+  const edits = new TextEdits(sql);
+  for (const { position, bare } of references) {
+    edits.replace(position, position, `${quoteName(database)}.${bare ? "main." : ""}`);
+  }
+  return edits.apply();
 }

@@ -6,6 +6,8 @@ import { isName, isSymbol, isWord, type Token, tokenize, UnterminatedToken } fro
 export interface Statement {
   /** The SQL without what follows its `;`. Offsets equal those of the user's text. */
   readonly text: string;
+  /** Its first word, upper-case. */
+  readonly opening: string;
   /** Whether it can stand in `FROM (…)`. */
   readonly nests: boolean;
   /** Characters `[start, end)` of the query itself: what EXPLAIN explains, and what `COPY (…) TO` copies. */
@@ -66,8 +68,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   MERGE: "add rows with table.append(rows); committed rows do not change by SQL",
   DELETE: "drop a whole table with lake.table(name).drop(); committed rows do not change by SQL",
   TRUNCATE: "drop a whole table with lake.table(name).drop()",
-  CREATE: "make a table with lake.table(name, options) and its first append; for a view use WITH",
-  DROP: "drop a table with lake.table(name).drop()",
+  CREATE: "make a table with lake.table(name, options) and its first append, a view with lake.createView(name, sql)",
+  DROP: "drop a table with lake.table(name).drop(), a view with lake.dropView(name)",
   ALTER: "append rows that have the new field: the table gains it",
   COPY: "load a file with table.append({ file })",
   IMPORT: "load a file with table.append({ file })",
@@ -119,6 +121,7 @@ export function parseStatement(sql: string): Statement {
   const explained = head === "EXPLAIN" ? afterExplain(tokens, 0) : 0;
   return {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
+    opening: tokens[0]!.value.toUpperCase(),
     nests: head !== "EXPLAIN" && head !== "COPY",
     query: queryWithin(tokens, explained),
     explains: head === "EXPLAIN",

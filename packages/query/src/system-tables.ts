@@ -1,6 +1,6 @@
-/** The catalog in SQL: `eider.tables`, `.columns`, `.snapshots`, `.batches`, `.files`, `.rejects`, at the query's snapshot. */
+/** The catalog in SQL: `eider.tables`, `.views`, `.columns`, `.snapshots`, `.batches`, `.files`, `.rejects`, at the query's snapshot. */
 
-import type { Catalog, ListedReject, Receipt, SnapshotInfo, TableInfo } from "@eider/catalog";
+import type { Catalog, ListedReject, Receipt, SnapshotInfo, TableInfo, ViewInfo } from "@eider/catalog";
 import { childFields, type Field, formatType } from "@eider/core";
 import type { TableView } from "./session.js";
 import { quoteText } from "./sql-tokens.js";
@@ -13,7 +13,7 @@ type Row = Readonly<Record<string, unknown>>;
 interface SystemTable {
   /** Columns and their types in DuckDB. */
   readonly columns: Readonly<Record<string, string>>;
-  rows(catalog: Catalog, tables: readonly TableInfo[], snapshot: number): Promise<Row[]>;
+  rows(catalog: Catalog, tables: readonly TableInfo[], snapshot: number, views: readonly ViewInfo[]): Promise<Row[]>;
 }
 
 const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
@@ -47,6 +47,11 @@ const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
         folder: table.folder,
         created_in: table.createdIn,
       })),
+  },
+  views: {
+    columns: { name: "VARCHAR", sql: "VARCHAR", created_in: "BIGINT" },
+    rows: async (_catalog, _tables, _snapshot, views) =>
+      views.map(({ name, sql, createdIn }) => ({ name, sql, created_in: createdIn })),
   },
   columns: {
     columns: {
@@ -175,10 +180,15 @@ export function namedSystemTables(names: ReadonlySet<string>): string[] {
 /** A system table's rows; without `of`, none. */
 export async function systemTable(
   name: string,
-  of?: { readonly catalog: Catalog; readonly tables: readonly TableInfo[]; readonly snapshot: number },
+  of?: {
+    readonly catalog: Catalog;
+    readonly tables: readonly TableInfo[];
+    readonly views: readonly ViewInfo[];
+    readonly snapshot: number;
+  },
 ): Promise<TableView> {
   const { columns, rows } = SYSTEM_TABLES[name]!;
-  const values = of ? await rows(of.catalog, of.tables, of.snapshot) : [];
+  const values = of ? await rows(of.catalog, of.tables, of.snapshot, of.views) : [];
   // JSON's way in is the shortest that takes lists, maps and nulls alike.
   const sql = `SELECT unnest(from_json(${quoteText(JSON.stringify(values))}, ${quoteText(JSON.stringify([columns]))}), max_depth := 2)`;
   return { name, sql, copied: true, system: true };

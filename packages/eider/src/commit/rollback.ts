@@ -1,7 +1,7 @@
 /** Going back: one commit after which tables are what they were at an earlier snapshot. */
 
-import { type Catalog, type Operation, START, type TableInfo } from "@eider/catalog";
-import { CatalogError, NotFoundError, sameSchema } from "@eider/core";
+import { type Catalog, type Operation, START, type TableInfo, type ViewInfo } from "@eider/catalog";
+import { CatalogError, NotFoundError, nameKey, sameSchema } from "@eider/core";
 import { snapshotOf } from "@eider/query";
 
 /** A rollback plans again when another writer was faster; so often, and then it says so. */
@@ -74,7 +74,20 @@ async function planLake(catalog: Catalog, span: Span): Promise<Operation[]> {
     if (before) operations.push(...(await planTable(catalog, span, { before, now: table })));
     else operations.push({ op: "drop", table: table.id });
   }
-  return operations;
+  return [...operations, ...planViews(await catalog.views(to), await catalog.views(head))];
+}
+
+/** Unlike tables, views that were dropped come back: their texts are all there is to them. */
+function planViews(then: readonly ViewInfo[], now: readonly ViewInfo[]): Operation[] {
+  const rest = new Map(now.map((view) => [nameKey(view.name), view]));
+  const back = then.flatMap(({ name, sql }): Operation[] => {
+    const view = rest.get(nameKey(name));
+    rest.delete(nameKey(name));
+    if (view?.sql === sql) return [];
+    return [{ op: "view", name, sql, ...(view && { from: view.createdIn }) }];
+  });
+  const ends = [...rest.values()].map(({ name, createdIn }): Operation => ({ op: "view", name, from: createdIn }));
+  return [...ends, ...back];
 }
 
 async function planTable(catalog: Catalog, { to, head }: Span, { before, now }: BeforeAndNow): Promise<Operation[]> {

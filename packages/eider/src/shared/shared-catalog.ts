@@ -34,6 +34,7 @@ import {
   type TableLayout,
   type TagInfo,
   type Timer,
+  type ViewInfo,
 } from "@eider/catalog";
 import { CatalogError, CorruptionError, InvalidInputError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
@@ -209,6 +210,10 @@ export class SharedCatalog implements Catalog {
 
   layout(name: string): Promise<TableLayout | undefined> {
     return this.#index.layout(name);
+  }
+
+  views(at?: number): Promise<ViewInfo[]> {
+    return this.#index.views(at);
   }
 
   files(tableId: string, at?: number, options?: FilesOptions): Promise<ListedFile[]> {

@@ -149,6 +149,7 @@ class NextSnapshot implements ModelSnapshot {
           if (reject?.table === operation.table) this.rejects.set(id, { ...reject, purged: true });
         }
         return;
+      case "view": // the simulated lakes have none
       case "rearrange": // changes places, and no rows
       case "floor":
         return;

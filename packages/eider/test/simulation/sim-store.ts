@@ -227,7 +227,7 @@ export type Version = "this" | "newer";
 
 /** Of as many bytes: the length of a header stays. */
 const OLD_MARK = '"minReader":1';
-const NEW_MARK = '"minReader":2';
+const NEW_MARK = '"minReader":3';
 
 function isEntry(key: string): boolean {
   return key.startsWith(LOG);
