@@ -48,6 +48,21 @@ export interface HeldHotFiles {
 
 const NO_FILES: HeldHotFiles = { files: [], release: async () => undefined };
 
+/** A batch by the snapshot that it came with. */
+export interface BatchPlace {
+  readonly snapshot: number;
+  readonly batchId: string;
+}
+
+/** A file of whole batches, one behind the other. */
+export interface BatchesFile extends HotFile {
+  readonly batches: readonly (BatchPlace & { readonly rows: number })[];
+}
+
+export interface HeldBatches extends HeldHotFiles {
+  readonly files: readonly BatchesFile[];
+}
+
 /** The batches of some snapshots: those after `from`, up to `to`. */
 interface Piece {
   readonly from: number;
@@ -93,16 +108,37 @@ export class HotFiles {
     };
   }
 
-  /** One of the batches that a snapshot added to a table, if it is hot there. */
-  async holdBatch({ id }: TableInfo, addedIn: number, batchId: string): Promise<HeldHotFiles> {
-    const added = await this.#catalog.hotBatches(id, { at: addedIn, after: addedIn - 1 });
-    const batch = added.find((one) => one.batchId === batchId);
-    if (!batch) return NO_FILES;
+  /**
+   * Batches of a table as they came, each that was hot at its snapshot: in a file for each schema version.
+   * @param places in the order of their snapshots
+   */
+  async holdBatches({ id }: TableInfo, places: readonly BatchPlace[], signal?: AbortSignal): Promise<HeldBatches> {
+    if (places.length === 0) return { files: [], release: async () => undefined };
+    const missing = new Map(places.map((place) => [placeKey(place.snapshot, place.batchId), place]));
+    const writers = new Map<number, HotWriter>();
+    const add = (batch: HotBatch): void => {
+      if (!missing.delete(placeKey(batch.addedIn, batch.batchId))) return;
+      writerFor(writers, batch).add(batch);
+    };
     await parquetReady();
-    const writer = new HotWriter(batch);
-    writer.add(batch);
-    const file = await this.#store(writer);
-    return { files: [file], release: () => rm(file.path, { force: true }) };
+    // Most are hot still at the last of the snapshots; the others were at their own.
+    for (const at of new Set([places.at(-1)?.snapshot ?? 0, ...places.map(({ snapshot }) => snapshot)])) {
+      const last = at === places.at(-1)?.snapshot;
+      if (![...missing.values()].some(({ snapshot }) => last || snapshot === at)) continue;
+      const after = (last ? places[0]!.snapshot : at) - 1;
+      for await (const page of hotPages(this.#catalog, id, { at, after, limit: PAGE })) {
+        for (const batch of page) add(batch);
+        signal?.throwIfAborted();
+        await new Promise(setImmediate);
+      }
+    }
+    const files = await Promise.all(
+      [...writers.values()].map(async (writer) => ({ ...(await this.#store(writer)), batches: writer.batches })),
+    );
+    const release = async (): Promise<void> => {
+      for (const { path } of files) await rm(path, { force: true });
+    };
+    return { files, release };
   }
 
   async #seriesOf({ id, hotSince }: TableInfo): Promise<Series> {
@@ -168,9 +204,7 @@ export class HotFiles {
     let turn = performance.now();
     for await (const page of hotPages(this.#catalog, tableId, { at, after: from, upTo: to, limit: PAGE })) {
       for (const batch of page) {
-        const writer = writers.get(batch.schemaVersion) ?? new HotWriter(batch);
-        writers.set(batch.schemaVersion, writer);
-        writer.add(batch);
+        writerFor(writers, batch).add(batch);
         if (performance.now() - turn < TURN_MS) continue;
         await new Promise(setImmediate);
         signal?.throwIfAborted();
@@ -215,6 +249,7 @@ class HotWriter {
   readonly #schema: Schema;
   readonly #encoder: ParquetEncoder;
   readonly #chunks: Uint8Array[] = [];
+  readonly batches: (BatchPlace & { readonly rows: number })[] = [];
   #waiting: RecordBatch[] = [];
   #waitingRows = 0;
   #rows = 0;
@@ -232,7 +267,8 @@ class HotWriter {
     return this.#rows;
   }
 
-  add({ data }: HotBatch): void {
+  add({ data, addedIn: snapshot, batchId, rows }: HotBatch): void {
+    this.batches.push({ snapshot, batchId, rows });
     const batch = decodeRecordBatch(this.#schema, data);
     this.#waiting.push(batch);
     this.#waitingRows += batch.length;
@@ -250,6 +286,16 @@ class HotWriter {
     this.#waiting = [];
     this.#waitingRows = 0;
   }
+}
+
+function writerFor(writers: Map<number, HotWriter>, batch: HotBatch): HotWriter {
+  const writer = writers.get(batch.schemaVersion) ?? new HotWriter(batch);
+  writers.set(batch.schemaVersion, writer);
+  return writer;
+}
+
+function placeKey(snapshot: number, batchId: string): string {
+  return `${snapshot} ${batchId}`;
 }
 
 /** Pieces of one level have about the same size. */

@@ -11,13 +11,14 @@ import {
   type ViewInfo,
 } from "@eider/catalog";
 import { NotFoundError, nameKey, QueryError } from "@eider/core";
+import { changesSql, resolveChanges, type TableChanges } from "./changes-table.js";
 import { brokenView, unknownTableMessage } from "./duckdb-error.js";
-import type { HotFile, HotFiles } from "./hot-files.js";
+import type { BatchesFile, HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { EngineQueryOptions } from "./query.js";
 import { type TableReads, tableReads } from "./reads.js";
-import { rewriteQuery } from "./rewrite.js";
+import { changesNamespace, rewriteQuery } from "./rewrite.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
 import { refusalOf } from "./scope/guard.js";
 import type { SessionPlan, TableView } from "./session.js";
@@ -62,6 +63,8 @@ interface Tables {
   readonly main: Shown;
   readonly others: ReadonlyMap<number, Shown>;
   readonly travels: readonly number[];
+  /** What the calls of `eider.changes` show, in the statement's order. */
+  readonly changes: readonly TableChanges[];
 }
 
 export class Planner implements AsyncDisposable {
@@ -98,7 +101,10 @@ export class Planner implements AsyncDisposable {
     const snapshot = await snapshotOf(this.#catalog, at);
     const all = await this.#list(snapshot);
     const main = await this.#expand(all, (name) => said.needsAllTables || isNamed(name, said.names));
-    const tables: Tables = { snapshot, main, ...(await this.#travel(said, values)) };
+    const changes = await Promise.all(
+      said.changesCalls.map((call) => resolveChanges(this.#catalog, call, values, snapshot)),
+    );
+    const tables: Tables = { snapshot, main, changes, ...(await this.#travel(said, values)) };
     const statement = withViews(said, [main, ...tables.others.values()]);
     const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
     const files: ListedFile[] = [];
@@ -113,13 +119,17 @@ export class Planner implements AsyncDisposable {
     const here = await resolve(main.tables, snapshot);
     const system = namedSystemTables(said.names);
     const of = { catalog: this.#catalog, ...all, snapshot };
-    const systemViews = await Promise.all(system.map((name) => systemTable(name, of)));
+    const systemViews: TableView[] = await Promise.all(system.map((name) => systemTable(name, of)));
     if (system.length > 0) keys.push(`eider:${snapshot}:${system.join()}`);
     if (statement.comparesNulls) keys.push("guarded");
     const now = scans?.now;
     if (now !== undefined) keys.push(`now:${now}`);
     const there = new Map<number, readonly ResolvedTable[]>();
     for (const [then, { tables: of }] of tables.others) there.set(then, await resolve(of, then, then));
+    for (const { table, after, until, appends } of changes) {
+      keys.push(`changes:${table.id}:${after}:${until}`);
+      files.push(...appends.flatMap((batch) => batch.files));
+    }
     for (const shown of [main, ...tables.others.values()]) keys.push(viewsKey(shown));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
@@ -135,13 +145,39 @@ export class Planner implements AsyncDisposable {
           const hot =
             batchId === undefined
               ? await this.#hot.hold(resolved.table, then, signal)
-              : await this.#hot.holdBatch(resolved.table, then, batchId);
+              : await this.#hot.holdBatches(resolved.table, [{ snapshot: then, batchId }]);
           holds.push(hot);
           reads.push(tableReads(resolved.table, then, resolved.files, held));
           views.push(await this.view(resolved, held, hot.files, statement.comparesNulls));
         }
         return [...views, ...own.map(viewOf)];
       };
+      for (const [i, each] of changes.entries()) {
+        const inFiles = each.appends.flatMap(({ snapshot: of, batchId: id, files: own }) =>
+          own.map(
+            ({ rows, ...file }): BatchesFile => ({
+              ...file,
+              rows,
+              path: held.path({ rows, ...file }),
+              batches: [{ snapshot: of, batchId: id, rows }],
+            }),
+          ),
+        );
+        const hot = await this.#hot.holdBatches(
+          each.table,
+          each.appends.filter(({ isHot }) => isHot),
+          signal,
+        );
+        holds.push(hot);
+        const read = each.appends.flatMap((batch) => batch.files);
+        const hotBatches = hot.files.reduce((sum, { batches }) => sum + batches.length, 0);
+        const table = { ...each.table, files: read.length, hotBatches, hotBytes: 0 };
+        reads.push(tableReads(table, each.until, read, held));
+        const own = [...inFiles, ...hot.files];
+        const guarded = await this.#guarded(each.table, own, statement.comparesNulls);
+        const sql = changesSql(each.table.schema, own, each.rollbacks, guarded);
+        systemViews.push({ name: "changes", namespace: changesNamespace(i), sql });
+      }
       const views = [...systemViews, ...(await show(here, snapshot, main))];
       const others = new Map<number, readonly TableView[]>();
       for (const [then, of] of there) others.set(then, await show(of, then, tables.others.get(then)!));
@@ -195,14 +231,17 @@ export class Planner implements AsyncDisposable {
   async #planScans(
     statement: Statement,
     values: BoundParameters,
-    { main, others, travels }: Tables,
+    { main, others, travels, changes }: Tables,
   ): Promise<StatementScans | undefined> {
     if (statement.needsAllTables) return undefined;
     if (![main, ...others.values()].some(({ tables }) => tables.some(({ files }) => files > 1))) return undefined;
     const keyOf = (of: Shown): string =>
       [...of.tables.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`), viewsKey(of)].join();
     const system = namedSystemTables(statement.names);
-    const shown = [keyOf(main), ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`), system.join()].join(";");
+    const calls = changes.map(({ table }) => `${table.id}:${table.schemaVersion}`).join();
+    const shown = [keyOf(main), ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`), system.join(), calls].join(
+      ";",
+    );
     const literals = [...values].map(([name, value]) => [name, literalOf(value)]);
     const key = JSON.stringify([shown, travels, statement.text, literals]);
     const scans = await remember(this.#plans, key, CACHED_PLANS, async () => {
@@ -210,7 +249,18 @@ export class Planner implements AsyncDisposable {
       const show = ({ tables, views }: Shown): TableView[] => [...tables.map(empty), ...views.map(viewOf)];
       const tables: SessionPlan = {
         key: shown,
-        main: [...(await Promise.all(system.map((name) => systemTable(name)))), ...show(main)],
+        main: [
+          ...(await Promise.all(system.map((name) => systemTable(name)))),
+          ...changes.map(({ table }, i): TableView => {
+            return {
+              name: "changes",
+              namespace: changesNamespace(i),
+              sql: changesSql(table.schema, [], []),
+              copied: true,
+            };
+          }),
+          ...show(main),
+        ],
         others: new Map([...others].map(([then, of]) => [then, show(of)])),
       };
       return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
@@ -311,6 +361,15 @@ export class Planner implements AsyncDisposable {
     return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
   }
 
+  /** The table's columns on which no filter may go to the files. */
+  async #guarded(
+    table: TableInfo,
+    files: readonly Pick<ListedFile, "schemaVersion" | "addedIn">[],
+    all: boolean,
+  ): Promise<ReadonlySet<number> | undefined> {
+    return all ? new Set(table.schema.fields.map(({ id }) => id)) : this.#widened(table, files);
+  }
+
   /**
    * @param guardsAll whether no filter at all goes to the files: DuckDB 1.5 skips row groups whose nulls match
    *   `x < 1 OR x IS DISTINCT FROM 2`, for it takes a null for no match of the second half
@@ -325,7 +384,7 @@ export class Planner implements AsyncDisposable {
       const sql = tableSql(
         table.schema,
         [...files.map((file) => ({ path: held.path(file), rows: file.rows })), ...hot],
-        guardsAll ? new Set(table.schema.fields.map(({ id }) => id)) : await this.#widened(table, [...files, ...hot]),
+        await this.#guarded(table, [...files, ...hot], guardsAll),
       );
       return { name: table.name, sql };
     };

@@ -1,4 +1,4 @@
-/** A statement as DuckDB is given it: `AT (…)` is no clause but a database of that snapshot. */
+/** A statement as DuckDB is given it: `AT (…)` is no clause but a database of that snapshot, and a call of `eider.changes` a table. */
 
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { SqlParam } from "./query.js";
@@ -6,8 +6,9 @@ import { quoteName } from "./sql-tokens.js";
 import type { Parameter, Statement } from "./statement.js";
 import { TextEdits } from "./text-edits.js";
 
-/** What the databases of a session are called, by snapshot. */
+/** What the databases of a session are called: that of the query's own snapshot, and the others by theirs. */
 export interface Databases {
+  readonly database: string;
   readonly databases: ReadonlyMap<number, string>;
 }
 
@@ -49,10 +50,15 @@ export function rewriteQuery(
   return edits.apply();
 }
 
-/** Puts databases in place of `AT (…)`. Returns the parameters outside of these. */
+/** Where a session shows what the n-th call of `eider.changes` gives: no namespace of a user's is called so. */
+export function changesNamespace(call: number): string {
+  return `_eider_changes_${call}`;
+}
+
+/** Puts databases in place of `AT (…)`, and tables in place of calls. Returns the parameters outside of these. */
 function placeTravels(
   edits: TextEdits,
-  { timeTravels, parameters }: Statement,
+  { timeTravels, changesCalls, parameters }: Statement,
   travels: readonly number[],
   session: Databases,
 ): readonly Parameter[] {
@@ -62,5 +68,9 @@ function placeTravels(
     edits.replace(travel.pathStart, travel.pathStart, `${quoteName(database)}.${schema}`);
     edits.replace(travel.start, travel.end, "");
   });
-  return parameters.filter((p) => !timeTravels.some((t) => p.start >= t.start && p.start < t.end));
+  changesCalls.forEach(({ start, end }, i) => {
+    edits.replace(start, end, `${quoteName(session.database)}.${changesNamespace(i)}.changes`);
+  });
+  const placed = [...timeTravels, ...changesCalls];
+  return parameters.filter((p) => !placed.some((t) => p.start >= t.start && p.start < t.end));
 }

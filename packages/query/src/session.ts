@@ -24,8 +24,8 @@ export interface TableView {
   readonly sql: string;
   /** Whether its rows are copied, as a table of the session. Default: a view. */
   readonly copied?: boolean;
-  /** Whether it is a system table, in the namespace `eider`. */
-  readonly system?: boolean;
+  /** Where it stands, for what is no table of the lake. Default: in the namespace that its name has. */
+  readonly namespace?: string;
   /** Of a view of the lake: where its text names tables (characters), and whether without a namespace. */
   readonly references?: readonly { readonly position: number; readonly bare: boolean }[];
 }
@@ -209,8 +209,8 @@ function attach(database: string, views: readonly TableView[]): string[] {
   return statements;
 }
 
-function partsOf({ name, system }: TableView): TableName {
-  return system ? { namespace: "eider", name } : parseTableName(name);
+function partsOf({ name, namespace }: TableView): TableName {
+  return namespace === undefined ? parseTableName(name) : { namespace, name };
 }
 
 function placeOf(database: string, view: TableView): string {

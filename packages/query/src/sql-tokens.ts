@@ -120,6 +120,16 @@ export function isName(token: Token | undefined): token is Token {
   return token?.kind === "word" || token?.kind === "quoted";
 }
 
+/** Index of the `)` that closes the `(` at `open`; the last index if none does. */
+export function closing(tokens: readonly Token[], open: number): number {
+  let depth = 0;
+  for (let i = open; i < tokens.length; i++) {
+    if (isSymbol(tokens[i], "(")) depth++;
+    else if (isSymbol(tokens[i], ")") && --depth === 0) return i;
+  }
+  return tokens.length - 1;
+}
+
 /** A name as SQL text. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

@@ -1,7 +1,8 @@
 /** What an SQL text says on its face: one statement that only reads, the names in it, its parameters, its snapshots. */
 
 import { QueryError } from "@eider/core";
-import { isName, isSymbol, isWord, type Token, tokenize, UnterminatedToken } from "./sql-tokens.js";
+import { type ChangesCall, findChangesCalls } from "./changes-call.js";
+import { closing, isName, isSymbol, isWord, type Token, tokenize, UnterminatedToken } from "./sql-tokens.js";
 
 export interface Statement {
   /** The SQL without what follows its `;`. Offsets equal those of the user's text. */
@@ -24,6 +25,7 @@ export interface Statement {
   /** In order of appearance. */
   readonly parameters: readonly Parameter[];
   readonly timeTravels: readonly TimeTravel[];
+  readonly changesCalls: readonly ChangesCall[];
 }
 
 export interface Parameter {
@@ -115,9 +117,14 @@ export function parseStatement(sql: string): Statement {
     });
   }
   const head = checkReadOnly(tokens, 0);
-  const names = new Set<string>();
-  for (const token of tokens) if (token.kind === "string" || isName(token)) names.add(token.value.toLowerCase());
   const parameters = tokens.filter((token) => token.kind === "parameter").map(toParameter);
+  const changesCalls = findChangesCalls(tokens, parameters);
+  const names = new Set<string>();
+  for (const token of tokens) {
+    // What a call names it finds itself.
+    if (changesCalls.some(({ start, end }) => token.start > start && token.end < end)) continue;
+    if (token.kind === "string" || isName(token)) names.add(token.value.toLowerCase());
+  }
   const explained = head === "EXPLAIN" ? afterExplain(tokens, 0) : 0;
   return {
     text: end < 0 ? sql : sql.slice(0, all[end]!.start),
@@ -131,6 +138,7 @@ export function parseStatement(sql: string): Statement {
     comparesNulls: tokens.some((token, i) => isWord(token, "DISTINCT") && isWord(tokens[i + 1], "FROM")),
     parameters,
     timeTravels: findTimeTravels(tokens, parameters),
+    changesCalls,
   };
 }
 
@@ -215,16 +223,6 @@ function copiesOut(tokens: readonly Token[], start: number): boolean {
     else if (isWord(tokens[i], "FROM")) return false;
   }
   return false;
-}
-
-/** Index of the `)` that closes the `(` at `open`; the last index if none does. */
-function closing(tokens: readonly Token[], open: number): number {
-  let depth = 0;
-  for (let i = open; i < tokens.length; i++) {
-    if (isSymbol(tokens[i], "(")) depth++;
-    else if (isSymbol(tokens[i], ")") && --depth === 0) return i;
-  }
-  return tokens.length - 1;
 }
 
 function opening(tokens: readonly Token[], close: number): number {

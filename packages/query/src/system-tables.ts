@@ -191,7 +191,7 @@ export async function systemTable(
   const values = of ? await rows(of.catalog, of.tables, of.snapshot, of.views) : [];
   // JSON's way in is the shortest that takes lists, maps and nulls alike.
   const sql = `SELECT unnest(from_json(${quoteText(JSON.stringify(values))}, ${quoteText(JSON.stringify([columns]))}), max_depth := 2)`;
-  return { name, sql, copied: true, system: true };
+  return { name, sql, copied: true, namespace: "eider" };
 }
 
 function columnRows(table: string, parents: readonly string[], field: Field, position: number): Row[] {

@@ -27,11 +27,13 @@ export function widenedFields(schema: Schema, before: Schema | undefined): Reado
  * `hive_partitioning=false`: what stands in a path is never a value.
  * @param guarded ids of columns that DuckDB may push no filter on into the files. `greatest` of one value is that value,
  *   and no filter is pushed through it as one on a column.
+ * @param place names of two more columns: which of the files a row is from, and which of its rows it is
  */
 export function tableSql(
   schema: Schema,
   files: readonly SourceFile[],
   guarded: ReadonlySet<number> = new Set(),
+  place?: { readonly file: string; readonly row: string },
 ): string {
   const columns = schema.fields.map((field) => ({ field, type: storedType(field.type) }));
   const nullColumn = (field: Field): string =>
@@ -59,7 +61,8 @@ export function tableSql(
         `  ${field.id}: {name: ${quoteText(field.name)}, type: ${quoteText(duckdbType(type))}, default_value: NULL}`,
     )
     .join(",\n");
-  return `SELECT ${selected} FROM read_parquet([\n${paths}\n], hive_partitioning=false, schema=MAP{\n${fields}\n})`;
+  const placed = place ? `, file_index AS ${place.file}, file_row_number AS ${place.row}` : "";
+  return `SELECT ${selected}${placed} FROM read_parquet([\n${paths}\n], hive_partitioning=false, schema=MAP{\n${fields}\n})`;
 }
 
 /**
