@@ -56,7 +56,7 @@ export async function dropView({ catalog }: OpenLake, name: string): Promise<{ r
   throw tooContended(name);
 }
 
-export async function findView(catalog: Catalog, name: string): Promise<ViewInfo | undefined> {
+async function findView(catalog: Catalog, name: string): Promise<ViewInfo | undefined> {
   return (await catalog.views()).find((view) => nameKey(view.name) === nameKey(name));
 }
 
