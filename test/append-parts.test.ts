@@ -81,13 +81,9 @@ describe("a source is cut", () => {
   });
 
   it.each([
-    ["an array", bytes('[{"a":1}]'), {}],
-    ["an array behind a mark and blanks, called NDJSON", bytes('\u{feff} \n[{"a":1}]'), { format: "ndjson" }],
-    ["JSON", bytes('{"a":\n1}'), { format: "json" }],
     ["UTF-16", Uint8Array.of(0xff, 0xfe, 0x61, 0, 0x0a, 0), { format: "csv" }],
     ["CSV to be trimmed", bytes("a\n1\n"), { format: "csv", csv: { trim: true } }],
     ["CSV with an escape", bytes("a\n1\n"), { format: "csv", csv: { escape: "\\" } }],
-    ["Parquet", bytes("PAR1"), {}],
   ] as const)("or refused, and nothing is committed: %s", async (_, source, options) => {
     const { lake, table } = await open();
     await expect(table.appendParts(source, { batchId: "b", ...options })).rejects.toMatchObject({
@@ -145,7 +141,7 @@ describe("parts give what the whole gives, wherever they are cut and however the
   async function law(
     lake: Lake,
     text: string,
-    format: "ndjson" | "csv",
+    format: "ndjson" | "csv" | "json",
     partBytes: number,
     chunk: number,
   ): Promise<void> {
@@ -168,13 +164,13 @@ describe("parts give what the whole gives, wherever they are cut and however the
   it.each([
     ["ndjson", ['{"a":"é"}\n', '{"b":7}\r\n', '{"b":"x"}\n', "[1]\n", "\n", " ", '{"a":', "\u{feff}", '{"b":2}']],
     ["csv", ["a,b\n", '"x\ny",1\n', "z,2\r\n", "q\n", '"', '""', ",", "\n", "é,3\n", "\u{feff}"]],
+    ["json", ['{"a":"é"}', '\n{"b":7}', '{"b":"x"} ', "[1]", "[{}]", '{"a":"],"}', "7", '{"a":', '"\\""', '{"b":\n2}']],
   ] as const)("%s", async (format, tokens) => {
-    const texts = fc.array(fc.constantFrom(...tokens), { minLength: 1, maxLength: 12 }).map((some) => some.join(""));
-    // A JSON array is no text of lines.
-    const text = texts.filter((text) => format === "csv" || !/^\u{feff}?\s*\[/u.test(text));
+    const some = fc.array(fc.constantFrom<string>(...tokens), { minLength: 1, maxLength: 12 });
+    const texts = some.map((tokens) => (format === "json" ? `[${tokens.join(",")}]` : tokens.join("")));
     await using lake = await Lake.open("memory:");
     await fc.assert(
-      fc.asyncProperty(text, sizes, (text, { partBytes, chunk }) =>
+      fc.asyncProperty(texts, sizes, (text, { partBytes, chunk }) =>
         law(lake, format === "csv" ? `a,b\n${text}` : text, format, partBytes, chunk),
       ),
       { numRuns: 60 },

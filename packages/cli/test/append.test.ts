@@ -45,6 +45,19 @@ describe("--parts", () => {
     expect(await rows(lake, "SELECT count(*) AS n FROM t")).toEqual([{ n: 100 }]);
   });
 
+  it("takes the other formats too: an array by its elements", async () => {
+    const lake = newLake();
+    const path = await file("parts.json", `[${text.trimEnd().split("\n").join(",")}]`);
+    // Elements follow each other by 100 bytes; the 42nd and then the 83rd begin 4 KiB behind the part.
+    expect((await eiderOk(["append", lake, "t", path, "--parts=4KiB"])).stdout).toContain(
+      "committed  parts.json → t: 3 parts, 3 of them new, 100 rows, snapshot 4",
+    );
+    const again = await eiderOk(["append", lake, "t", path, "--parts=4KiB", "--json"]);
+    const { status, receipts } = JSON.parse(again.stdout);
+    expect(status).toBe("duplicate");
+    expect(receipts.map(({ rows }: { rows: number }) => rows)).toEqual([41, 41, 18]);
+  });
+
   it("needs an id for what is read once, and a size that is one", async () => {
     const lake = newLake();
     const refused = await eider(["append", lake, "t", "-", "--parts"], { stdin: text });

@@ -7,6 +7,16 @@ import { type ArrowPart, badArrow, type FileBlock, readFileFooter, readMessage }
 import { ByteQueue } from "./byte-queue.js";
 import { InvalidInputError } from "./errors.js";
 
+/** A file that can be read anywhere. */
+export interface ByteFile {
+  readonly bytes: number;
+  /** `length` bytes, which are there. */
+  read(at: number, length: number): Promise<Uint8Array>;
+}
+
+/** Keeps the bytes of a file that cannot be read from its front to its end. Pieces are valid until the next one. */
+export type KeepFile = (pieces: AsyncIterable<Uint8Array>) => Promise<ByteFile>;
+
 /** First and last bytes of the file format. */
 const MAGIC = [0x41, 0x52, 0x52, 0x4f, 0x57, 0x31];
 /** At the beginning, with its padding. */
@@ -18,17 +28,19 @@ const MAX_METADATA_BYTES = 64 * 1024 * 1024;
 /**
  * The messages of a stream or file: the schema first, then dictionaries and batches, and at the end the proof that
  * there are no more. A file is read front to back, as the stream that it contains, so that its size does not matter;
- * only one without that stream's schema, as the JavaScript library and polars write them, is read whole and by its footer.
+ * only one without that stream's schema, as the JavaScript library and polars write them, is kept whole and read by its
+ * footer.
+ * @param keep default: in memory
  * @throws InvalidInputError `truncated_arrow`, `bad_arrow`
  */
-export async function* arrowParts(source: AsyncIterable<Uint8Array>): AsyncGenerator<ArrowPart> {
+export async function* arrowParts(source: AsyncIterable<Uint8Array>, keep?: KeepFile): AsyncGenerator<ArrowPart> {
   const input = new ByteQueue(source);
   try {
     const beginning = await input.peek(MAGIC.length);
     if (beginning.length < MAGIC.length) truncated();
     const isFile = startsWithMagic(beginning);
     if (isFile && !(await hasSchema(input))) {
-      yield* fileParts(await input.rest());
+      yield* fileParts(keep ? await keep(input.pieces()) : inMemory(await input.rest()));
       return;
     }
     if (isFile) await input.take(MAGIC_BYTES);
@@ -63,28 +75,35 @@ async function takePart(input: ByteQueue): Promise<ArrowPart | undefined> {
   // A continuation marker of all ones comes first, but not before format version 0.15.
   if (length === -1) length = readInt32((await input.take(4)) ?? truncated(), 0);
   if (checkedLength(length) === 0) return undefined;
-  const { message, bodyBytes } = readMessage((await input.take(length)) ?? truncated());
-  return { message, body: (await input.take(bodyBytes)) ?? truncated() };
+  const metadata = (await input.take(length)) ?? truncated();
+  const { message, bodyBytes } = readMessage(metadata);
+  return { message, metadata, body: (await input.take(bodyBytes)) ?? truncated() };
 }
 
-function* fileParts(file: Uint8Array): Generator<ArrowPart> {
-  const end = file.length - MAGIC.length - 4;
-  if (end < MAGIC_BYTES || !startsWithMagic(file.subarray(end + 4))) truncated();
-  const length = readInt32(file, end);
-  if (length <= 0 || length > end - MAGIC_BYTES) throw badArrow("its footer lies outside of it");
-  const { schema, dictionaries, batches } = readFileFooter(file.slice(end - length, end));
-  yield { message: schema, body: new Uint8Array(0) };
-  for (const block of [...dictionaries, ...batches]) yield blockPart(file, block);
+async function* fileParts(file: ByteFile): AsyncGenerator<ArrowPart> {
+  const tailAt = file.bytes - MAGIC.length - 4;
+  if (tailAt < MAGIC_BYTES) truncated();
+  const tail = await file.read(tailAt, MAGIC.length + 4);
+  if (!startsWithMagic(tail.subarray(4))) truncated();
+  const length = readInt32(tail, 0);
+  if (length <= 0 || length > tailAt - MAGIC_BYTES) throw badArrow("its footer lies outside of it");
+  const { schema, dictionaries, batches } = readFileFooter(await file.read(tailAt - length, length));
+  yield schema;
+  for (const block of [...dictionaries, ...batches]) yield await blockPart(file, block);
 }
 
-function blockPart(file: Uint8Array, { offset, metadataBytes, bodyBytes }: FileBlock): ArrowPart {
+async function blockPart(file: ByteFile, { offset, metadataBytes, bodyBytes }: FileBlock): Promise<ArrowPart> {
   const bodyAt = offset + metadataBytes;
-  if (!(offset >= 0 && metadataBytes >= 8 && bodyBytes >= 0 && bodyAt + bodyBytes <= file.length)) {
+  if (!(offset >= 0 && metadataBytes >= 8 && bodyBytes >= 0 && bodyAt + bodyBytes <= file.bytes)) {
     throw badArrow("its footer points outside of it");
   }
-  const start = offset + (readInt32(file, offset) === -1 ? 8 : 4);
-  const { message } = readMessage(file.slice(start, bodyAt));
-  return { message, body: file.subarray(bodyAt, bodyAt + bodyBytes) };
+  const framed = await file.read(offset, metadataBytes);
+  const metadata = framed.slice(readInt32(framed, 0) === -1 ? 8 : 4);
+  return { message: readMessage(metadata).message, metadata, body: await file.read(bodyAt, bodyBytes) };
+}
+
+function inMemory(file: Uint8Array): ByteFile {
+  return { bytes: file.length, read: async (at, length) => file.subarray(at, at + length) };
 }
 
 function checkedLength(length: number): number {

@@ -2,7 +2,7 @@
 
 import type * as Arrow from "apache-arrow";
 import { batchFromArrow } from "./arrow.js";
-import { arrowParts } from "./arrow-frames.js";
+import { arrowParts, type KeepFile } from "./arrow-frames.js";
 import { ArrowLoader, type ZstdDecoder } from "./arrow-load.js";
 import { type ArrowPart, badArrow } from "./arrow-messages.js";
 import { schemaFromArrow } from "./arrow-schema.js";
@@ -15,13 +15,15 @@ import type { Schema } from "./schema.js";
  * must not be reused. Memory is that of one record batch and the dictionaries. See `fromArrow` for types and values.
  *
  * A stream must end with its end marker: without one, a complete stream could not be told from one that was cut off.
+ * @param keep keeps a file that has to be read by its footer; default: in memory
  * @throws InvalidInputError `truncated_arrow`, `bad_arrow`, `bad_lz4`, `bad_encoding`, `out_of_range`
  * @throws SchemaError `unsupported_type`
  */
 export async function readArrowIPC(
   source: Uint8Array | AsyncIterable<Uint8Array>,
+  keep?: KeepFile,
 ): Promise<{ schema: Schema; batches: AsyncIterable<RecordBatch> }> {
-  const parts = arrowParts(source instanceof Uint8Array ? once(source) : source);
+  const parts = arrowParts(source instanceof Uint8Array ? once(source) : source, keep);
   try {
     const first = await parts.next();
     // Framing gives the schema first, or throws.

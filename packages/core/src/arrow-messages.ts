@@ -29,9 +29,10 @@ export type ArrowMessage =
   | { readonly kind: "batch"; readonly batch: BatchHeader }
   | { readonly kind: "dictionary"; readonly id: number; readonly isDelta: boolean; readonly batch: BatchHeader };
 
-/** A message and its body. */
+/** A message, as it was written too, and its body. */
 export interface ArrowPart {
   readonly message: ArrowMessage;
+  readonly metadata: Uint8Array;
   readonly body: Uint8Array;
 }
 
@@ -97,7 +98,7 @@ export interface FileBlock {
 }
 
 export interface FileFooter {
-  readonly schema: SchemaMessage;
+  readonly schema: ArrowPart;
   readonly dictionaries: readonly FileBlock[];
   readonly batches: readonly FileBlock[];
 }
@@ -114,12 +115,39 @@ export function readFileFooter(footer: Uint8Array): FileFooter {
         metadataBytes: Number(BigInt.asIntN(32, BigInt(metadata!))),
         bodyBytes: body!,
       }));
+    const message = { kind: "schema", fields: new FieldReader().schema(schema) } as const;
     return {
-      schema: { kind: "schema", fields: new FieldReader().schema(schema) },
+      schema: { message, metadata: schemaMetadata(footer, schema), body: new Uint8Array(0) },
       dictionaries: blocks(2),
       batches: blocks(3),
     };
   });
+}
+
+/** Bytes in front of a schema that make a message of it: more than they are, so that what follows lies on eight bytes. */
+const MESSAGE_BYTES = 32;
+/** MetadataVersion V5 and MessageHeader.Schema of `Message.fbs`. */
+const VERSION = 4;
+const SCHEMA_HEADER = 1;
+
+/**
+ * A message whose header is a schema that lies in a footer. Offsets count from their own place, so the footer is taken over
+ * as it is, behind a root, its vtable and the message: version, type of the header, header.
+ */
+function schemaMetadata(footer: Uint8Array, schema: FlatTable): Uint8Array {
+  const out = new Uint8Array(MESSAGE_BYTES + 8 * Math.ceil(footer.length / 8));
+  out.set(footer, MESSAGE_BYTES);
+  const view = new DataView(out.buffer);
+  const [vtable, table, header, version, type] = [4, 16, 20, 24, 26];
+  view.setUint32(0, table, true);
+  for (const [i, value] of [10, 12, version - table, type - table, header - table].entries()) {
+    view.setUint16(vtable + 2 * i, value, true);
+  }
+  view.setInt32(table, table - vtable, true);
+  view.setUint32(header, MESSAGE_BYTES + schema.at - header, true);
+  view.setInt16(version, VERSION, true);
+  view.setInt8(type, SCHEMA_HEADER);
+  return out;
 }
 
 /** Accesses outside of the metadata and text that is not UTF-8 are damage. */

@@ -37,6 +37,11 @@ export class ByteQueue {
     return this.#remove(this.#available);
   }
 
+  /** All that is left, as it comes. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    while (await this.#fill(1)) yield this.#remove(this.#chunks[0]!.length);
+  }
+
   /** Tells the source that no more is wanted. */
   async close(): Promise<void> {
     this.#chunks = [];

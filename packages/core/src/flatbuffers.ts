@@ -24,6 +24,11 @@ export class FlatTable {
     return new FlatTable(view, view.getUint32(0, true));
   }
 
+  /** Where the table lies in its buffer: what an offset to it points to. */
+  get at(): number {
+    return this.#at;
+  }
+
   /** Where field number `field` lies; 0 if it is absent and has its default. */
   #position(field: number): number {
     const slot = 4 + 2 * field;

@@ -1,5 +1,7 @@
 export { alignBatch } from "./align.js";
 export { fromArrow } from "./arrow.js";
+export { type ArrowStreams, cutArrowIPC } from "./arrow-cutter.js";
+export type { ByteFile, KeepFile } from "./arrow-frames.js";
 export { readArrowIPC, toArrowIPC } from "./arrow-ipc.js";
 export { type ArrowLike, isArrowLike } from "./arrow-shape.js";
 export { toArrow, toArrowSchema, toArrowTable } from "./arrow-write.js";
@@ -15,6 +17,7 @@ export { type EncodedEvents, type EventsOptions, encodeEvents } from "./events.j
 export { formatWideningTable, widen, wideningTable } from "./evolve.js";
 export { createRowInferrer } from "./infer-rows.js";
 export { type FieldBounds, integerBounds } from "./integer-bounds.js";
+export { createJsonCutter, type JsonCutter } from "./json-cutter.js";
 export { schemaFromJsonSchema } from "./json-schema.js";
 export { duckdbType, formatTypeMapping, type TypeMapping, typeMapping } from "./mapping.js";
 export { type MergeOptions, mergeSchema } from "./merge.js";
@@ -26,11 +29,13 @@ export {
 } from "./parquet-encoder.js";
 export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
 export type { ParquetColumnOptions, ParquetEncoding, ParquetOptions } from "./parquet-options.js";
+export { type ParquetRowGroup, readParquetRowGroups } from "./parquet-row-groups.js";
 export { ParquetWriter, type ParquetWriterOptions } from "./parquet-writer.js";
 export type {
   CsvOptions,
   Inferrer,
   InferrerOptions,
+  JsonPlace,
   Parser,
   ParserOptions,
   TextFormat,

@@ -61,7 +61,7 @@ export function createSplitter(
   { format, part }: Pick<TextParserOptions, "format" | "part">,
   sink: RowSink,
 ): NdjsonSplitter | JsonSplitter {
-  return format === "json" ? new JsonSplitter(sink) : new NdjsonSplitter(sink, part);
+  return format === "json" ? new JsonSplitter(sink, part) : new NdjsonSplitter(sink, part);
 }
 
 /** The fault of a row whose text is not kept. */

@@ -1,5 +1,6 @@
 /** A stream of JSON text → its rows, over chunks of any split. */
 
+import { NextByte, searchable } from "./byte-search.js";
 import { InvalidInputError } from "./errors.js";
 import type { TextPart } from "./parser.js";
 import { MAX_ROW_BYTES } from "./row-batches.js";
@@ -109,7 +110,7 @@ export class NdjsonSplitter {
       if (at < chunk.length) {
         this.#undecided = false;
         if (chunk[at] === OPEN_LIST) {
-          this.#json = new JsonSplitter(this.#sink, this.#line, this.#offset + at);
+          this.#json = new JsonSplitter(this.#sink, { line: this.#line, offset: this.#offset + at });
           this.#json.push(chunk.subarray(at));
           return;
         }
@@ -190,6 +191,8 @@ const BETWEEN_OBJECTS = 5;
 export class JsonSplitter {
   readonly #sink: RowSink;
   readonly #carry = new Carry();
+  /** Whoever has cut the text sees that its array is closed. */
+  readonly #isPart: boolean;
   #line: number;
   #offset: number;
   #state = BEFORE;
@@ -202,11 +205,18 @@ export class JsonSplitter {
   #depth = 0;
   #inString = false;
   #escaped = false;
+  /** Within strings of the chunk. */
+  readonly #quote = new NextByte(QUOTE);
+  readonly #backslash = new NextByte(BACKSLASH);
+  readonly #lineFeed = new NextByte(LF);
 
-  constructor(sink: RowSink, line = 1, offset = 0) {
+  constructor(sink: RowSink, { line, offset, json }: TextPart = { line: 1, offset: 0 }) {
     this.#sink = sink;
     this.#line = line;
     this.#offset = offset;
+    this.#isPart = json !== undefined;
+    if (json === "array") this.#state = NEXT_ELEMENT;
+    else if (json === "objects") this.#state = BETWEEN_OBJECTS;
   }
 
   /** 1-based line that was reached. */
@@ -220,7 +230,9 @@ export class JsonSplitter {
   }
 
   /** @throws InvalidInputError `bad_json`, `row_too_large` */
-  push(chunk: Uint8Array): void {
+  push(bytes: Uint8Array): void {
+    const chunk = searchable(bytes);
+    for (const next of [this.#quote, this.#backslash, this.#lineFeed]) next.begin(chunk);
     let at = 0;
     while (at < chunk.length) at = this.#inRow ? this.#row(chunk, at) : this.#between(chunk, at);
     this.#offset += chunk.length;
@@ -230,6 +242,7 @@ export class JsonSplitter {
   end(): void {
     if (this.#inRow)
       throw this.#error(this.#rowLine, this.#rowOffset, "the input ends within the value that begins here");
+    if (this.#isPart) return;
     if (this.#state === FIRST_ELEMENT || this.#state === NEXT_ELEMENT || this.#state === AFTER_ELEMENT) {
       throw this.#error(this.#line, this.#offset, "the input ends within the array: a closing bracket is missing");
     }
@@ -331,23 +344,25 @@ export class JsonSplitter {
 
   /** Moves behind the end of the string, if it is in this chunk. */
   #string(chunk: Uint8Array, from: number): number {
+    const { length } = chunk;
     let at = from;
     if (this.#escaped) {
       this.#escaped = false;
       at++;
     }
-    while (at < chunk.length) {
-      const c = chunk[at++]!;
-      if (c === QUOTE) {
+    while (at < length) {
+      const quote = this.#quote.from(at);
+      const end = Math.min(quote, this.#backslash.from(at));
+      for (let line = this.#lineFeed.from(at); line < end; line = this.#lineFeed.from(line + 1)) this.#line++;
+      if (end === length) break;
+      if (end === quote) {
         this.#inString = false;
-        return at;
+        return end + 1;
       }
-      if (c === BACKSLASH) {
-        if (at === chunk.length) this.#escaped = true;
-        else at++;
-      } else if (c === LF) this.#line++;
+      this.#escaped = end + 1 === length;
+      at = end + 2;
     }
-    return at;
+    return length;
   }
 
   #finish(chunk: Uint8Array, start: number, end: number): number {

@@ -45,9 +45,7 @@ export function parquetFooterBytes(tail: Uint8Array): number {
  * @throws SchemaError `unsupported_type`, naming the column
  */
 export function readParquetFooter(tail: Uint8Array): ParquetFooter {
-  const size = parquetFooterBytes(tail);
-  if (size > tail.length) throw malformed(`its footer of ${size} bytes is not all there`);
-  const file = readThrift(tail.subarray(tail.length - size, tail.length - TRAILER_BYTES));
+  const file = footerOf(tail);
   const elements = file.structs(2);
   const rows = file.int(3);
   const groups = file.structs(4);
@@ -65,6 +63,13 @@ export function readParquetFooter(tail: Uint8Array): ParquetFooter {
     createdBy,
     statistics: leaves.map((leaf, i) => sumUp(leaf, trusted[i]!, ours, groups, i)),
   };
+}
+
+/** FileMetaData, as it is stored. */
+export function footerOf(tail: Uint8Array): ThriftStruct {
+  const size = parquetFooterBytes(tail);
+  if (size > tail.length) throw malformed(`its footer of ${size} bytes is not all there`);
+  return readThrift(tail.subarray(tail.length - size, tail.length - TRAILER_BYTES));
 }
 
 function sumUp(

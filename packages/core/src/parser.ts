@@ -43,19 +43,25 @@ export interface ParserOptions {
 export interface TextParserOptions extends ParserOptions {
   readonly format: TextFormat;
   readonly csv?: CsvOptions;
-  /** The input is not the first part of its text. NDJSON, and CSV whose options give delimiter and header; in UTF-8. */
+  /** The input is a part of its text, of those that are in UTF-8: NDJSON, CSV whose options give delimiter and header, JSON. */
   readonly part?: TextPart;
 }
 
 /**
- * Where a later part of a text begins: at a row, of which the line and the byte offset are those in the whole text. It
- * has no byte-order mark, and is no JSON array even if its first row is one.
+ * Where a part of a text begins: at a row, of which the line and the byte offset are those in the whole text. A later part
+ * has no byte-order mark, and NDJSON is no JSON array there even if its first row is one.
  */
 export interface TextPart {
   /** 1-based. */
   readonly line: number;
+  /** 0 for the first part. */
   readonly offset: number;
+  /** Of JSON, and of all its parts: what the first row is, or stands behind. Whether an array is closed is not asked. */
+  readonly json?: JsonPlace;
 }
+
+/** The front of the text, or a row behind another one of the same array, or an object behind another one. */
+export type JsonPlace = "front" | "array" | "objects";
 
 /**
  * A push parser. `I` is `Uint8Array` for text (chunks of any split; a chunk may be reused by the caller after `push`

@@ -8,7 +8,7 @@ export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 export interface Utf8ReaderOptions {
   /** What the input is declared to be. A byte-order mark outranks it, as in the WHATWG Encoding Standard. */
   readonly encoding?: TextEncoding | undefined;
-  /** The input is a later part of UTF-8 text, from this byte on: it has no byte-order mark. */
+  /** The input is a part of UTF-8 text, from this byte on: a later one has no byte-order mark. */
   readonly offset?: number | undefined;
   /** Takes the UTF-8, which is only valid during the call. A sequence may be split over two calls. */
   readonly sink: (utf8: Uint8Array) => void;
@@ -35,7 +35,7 @@ export class Utf8Reader {
 
   constructor(options: Utf8ReaderOptions) {
     this.#options = options;
-    if (options.offset === undefined) return;
+    if (!options.offset) return;
     this.#head = undefined;
     this.#decoder = createDecoder("utf-8", options.offset, options);
   }

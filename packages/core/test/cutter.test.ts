@@ -3,10 +3,12 @@
 import {
   assignFieldIds,
   batchRows,
+  createJsonCutter,
   createTextParser,
   EiderError,
   type Reject,
   type TextParserOptions,
+  type TextPart,
   toSchema,
 } from "@eider/core";
 import fc from "fast-check";
@@ -73,6 +75,42 @@ function cut(
   return ranges;
 }
 
+/** The parts of a JSON text, and what its cutter says against its end. */
+function cutJson(
+  text: Uint8Array,
+  partBytes: number,
+  pieceBytes: number,
+): { ranges: { bytes: Uint8Array; part: TextPart }[]; error: unknown } {
+  const cutter = createJsonCutter(partBytes);
+  const ranges: ReturnType<typeof cutJson>["ranges"] = [];
+  let open: number[] = [];
+  let { part } = cutter;
+  let error: unknown;
+  const memory = new Uint8Array(pieceBytes);
+  try {
+    for (let from = 0; from < text.length; from += pieceBytes) {
+      const source = text.subarray(from, from + pieceBytes);
+      memory.set(source);
+      const piece = memory.subarray(0, source.length);
+      cutter.begin(piece);
+      let at = 0;
+      for (let end = cutter.next(); end !== -1; end = cutter.next()) {
+        ranges.push({ bytes: Uint8Array.from([...open, ...piece.subarray(at, end)]), part });
+        open = [];
+        ({ part } = cutter);
+        at = end;
+      }
+      open.push(...piece.subarray(at));
+    }
+    cutter.end();
+  } catch (caught) {
+    if (!(caught instanceof EiderError)) throw caught;
+    error = { code: caught.code, message: caught.message };
+  }
+  ranges.push({ bytes: Uint8Array.from(open), part });
+  return { ranges, error };
+}
+
 function expectSame(source: string, options: TextParserOptions, limits: RangeLimits, pieceBytes: number): void {
   const text = encoder.encode(source);
   const whole = nothing();
@@ -105,6 +143,57 @@ describe("ranges parsed apart give what the whole gives", () => {
   it("NDJSON", () => {
     const tokens = ["\n", "\r\n", " ", "[", "\u{feff}", '{"a":"é"}\n', '{"b":7,"c":1}\n', '{"b":"x"}\n', "{", "\0"];
     law(tokens, { ...parse, format: "ndjson" });
+  });
+
+  const jsonTokens = [
+    "[",
+    "]",
+    ",",
+    ",",
+    '{"a":"é"}',
+    '{"b":7}',
+    '{"b":\n"x"}',
+    "[{}]",
+    '"]"',
+    "1",
+    "\n",
+    " ",
+    "{",
+    "\u{feff}",
+    "\0",
+  ];
+  it.each([
+    [
+      "an array",
+      fc
+        .array(fc.constantFrom('{"a":"é,"}', '{"b":\n7}', '{"b":"x"}', "[1]", "1", '"\\""'), { maxLength: 9 })
+        .map((rows) => `[${rows.join(" ,\n")}]`),
+    ],
+    [
+      "objects",
+      fc.array(fc.constantFrom('{"a":"é"}', '{"b":\n7}', '{"b":"x"}'), { maxLength: 9 }).map((rows) => rows.join("\n")),
+    ],
+    [
+      "what may be neither",
+      fc.array(fc.constantFrom(...jsonTokens), { maxLength: 20 }).map((parts) => `[${parts.join("")}`),
+    ],
+  ])("JSON: %s", (_, text) => {
+    const options = { ...parse, format: "json" } as const;
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 40 }), pieceBytes, (source, partBytes, pieceBytes) => {
+        const bytes = encoder.encode(source);
+        const whole = nothing();
+        parseInto(whole, bytes, options);
+        const parts = nothing();
+        const { ranges, error } = cutJson(bytes, partBytes, pieceBytes);
+        for (const { bytes, part } of ranges) if (!parts.error) parseInto(parts, bytes, { ...options, part });
+        parts.error ??= error;
+        if (parts.error === undefined) delete parts.error;
+        if (whole.error) expect(parts.error).toEqual(whole.error);
+        else expect(parts).toEqual(whole);
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   const csvTokens = ['"', '"', '""', ",", ",", "\n", "\n", "\r", "\r\n", "a", "7", " ", "é", "\u{feff}", "\\", "a,b\n"];
@@ -168,6 +257,27 @@ describe("a text is cut", () => {
     const later = createCutter("csv", csv, text, true, one, part)!;
     later.begin(text);
     expect(later.next()).toBe(6);
+  });
+
+  it("in front of the first element that begins partBytes behind the part", () => {
+    const parts = (text: string, partBytes: number): [string, TextPart][] =>
+      cutJson(encoder.encode(text), partBytes, 4).ranges.map(({ bytes, part }) => [
+        new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes),
+        part,
+      ]);
+    // The second element begins at byte 10, the third 8 bytes behind it.
+    const array = '[{"a":1},\n{"a":2},{"a":3} ]';
+    const first = ['[{"a":1},\n', { line: 1, offset: 0, json: "front" }];
+    expect(parts(array, 8)).toEqual([
+      first,
+      ['{"a":2},', { line: 2, offset: 10, json: "array" }],
+      ['{"a":3} ]', { line: 2, offset: 18, json: "array" }],
+    ]);
+    expect(parts(array, 9)).toEqual([first, ['{"a":2},{"a":3} ]', { line: 2, offset: 10, json: "array" }]]);
+    expect(parts('\u{feff}{"a":\n1} {"a":2}', 1)).toEqual([
+      ['\u{feff}{"a":\n1} ', { line: 1, offset: 0, json: "front" }],
+      ['{"a":2}', { line: 2, offset: 12, json: "objects" }],
+    ]);
   });
 
   it("nowhere: an array, another encoding, blank lines before an array", () => {

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { parquetReady } from "../src/compression.js";
 import { encodeParquet } from "../src/parquet-encoder.js";
 import { parquetFooterBytes, readParquetFooter } from "../src/parquet-footer.js";
+import { readParquetRowGroups } from "../src/parquet-row-groups.js";
 import { assignFieldIds, formatType, toSchema } from "../src/schema.js";
 import { batchOf } from "./column-builder.js";
 
@@ -43,6 +44,30 @@ describe("our own files", () => {
 });
 
 describe("files of DuckDB", () => {
+  test("where their row groups lie", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "eider-footer-"));
+    try {
+      const path = join(folder, "groups.parquet");
+      const connection = await (await DuckDBInstance.create()).connect();
+      await connection.run(`COPY (SELECT range AS i, range % 3 AS dictionary, range::VARCHAR AS s FROM range(5000))
+        TO '${path}' (ROW_GROUP_SIZE 2048)`);
+      const groups = readParquetRowGroups(readFileSync(path));
+      expect(groups.map(({ rows }) => rows)).toEqual([2048, 2048, 904]);
+      // DuckDB's own reading of the footer.
+      const told = await connection.runAndReadAll(`
+        SELECT min(least(coalesce(dictionary_page_offset, data_page_offset), data_page_offset)) AS s,
+          max(least(coalesce(dictionary_page_offset, data_page_offset), data_page_offset) + total_compressed_size) AS e
+        FROM parquet_metadata('${path}') GROUP BY row_group_id ORDER BY row_group_id`);
+      expect(groups.map(({ start, end }) => [start, end])).toEqual(
+        told.getRows().map(([start, end]) => [Number(start), Number(end)]),
+      );
+      // DuckDB writes one behind the other, from the magic on.
+      expect([groups[0]!.start, groups[1]!.start, groups[2]!.start]).toEqual([4, groups[0]!.end, groups[1]!.end]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test("types, and no trust in what floats hide", async () => {
     const folder = mkdtempSync(join(tmpdir(), "eider-footer-"));
     try {

@@ -194,8 +194,8 @@ export interface AppendPartsOptions extends Omit<AppendOptions, "batchId" | "cur
   /** Unique in the table. The parts are the batches `<batchId>/1`, `<batchId>/2`, …; `<batchId>` itself comes last, and is empty. */
   readonly batchId: string;
   /**
-   * A part ends with the row that reaches so many bytes of decompressed text, or of rows as JSON (estimated from one row
-   * in 64). Has to be the same in every try. Default 256 MiB.
+   * A part ends with the row, the record batch (Arrow) or the row group (Parquet) that reaches so many bytes of what was
+   * decompressed; rows count as JSON (estimated from one row in 64). Has to be the same in every try. Default 256 MiB.
    */
   readonly partBytes?: number;
   readonly onProgress?: (progress: PartsProgress) => void;

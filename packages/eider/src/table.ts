@@ -99,7 +99,8 @@ export class Table<R = object> {
    * Appends a source too long to be begun again: in parts, each a batch `<batchId>/<n>` that is visible once it is
    * committed, and at the end an empty batch `<batchId>`, which says that all are there. Called again with the same source,
    * `batchId` and `partBytes` after whatever ended it, it goes on with the first part that is missing; those before are
-   * read and compared, or with `onSeen: "trust"`, once all are there, not even that. NDJSON, CSV, TSV, plain or compressed, and rows.
+   * read and compared, or with `onSeen: "trust"`, once all are there, not even that. Text is cut between rows, Arrow between record batches,
+   * Parquet between row groups.
    * @throws InvalidInputError `not_divisible` the input cannot be cut: append it whole. Or a part cannot be taken: those
    * before it are committed
    * @throws BatchConflictError the source or `partBytes` is not what it was; the message names the part

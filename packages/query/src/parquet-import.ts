@@ -61,7 +61,13 @@ export class ParquetImporter implements AsyncDisposable {
       return {
         schema,
         rows,
-        batches: (options) => this.#batches(file, sql, schema, rows, options?.signal),
+        batches: ({ signal, rows: { from, to } = { from: 0, to: rows } } = {}) => {
+          if (to - from === rows) return this.#batches(file, sql, schema, rows, signal);
+          assertNumbered(schema, name);
+          // DuckDB leaves out the row groups of other rows.
+          const some = `${sql} WHERE file_row_number >= ${from} AND file_row_number < ${to}`;
+          return this.#batches(file, some, schema, to - from, signal);
+        },
       };
     });
   }
@@ -146,7 +152,7 @@ export class ParquetImporter implements AsyncDisposable {
       // A stream that fails ends as if complete; the footer's count tells.
       if (read + waitingRows !== rows) {
         await call(() => native.query(connection, `EXPLAIN ANALYZE ${sql}`));
-        throw new InvalidInputError("bad_parquet", `${file.name} gave ${read + waitingRows} of its ${rows} rows`, {
+        throw new InvalidInputError("bad_parquet", `${file.name} gave ${read + waitingRows} of ${rows} rows`, {
           subject: file.name,
         });
       }
@@ -197,6 +203,14 @@ export class ParquetImporter implements AsyncDisposable {
     }
     return texts;
   }
+}
+
+/** @throws InvalidInputError `not_divisible` where a column hides the numbers that DuckDB gives to rows */
+function assertNumbered({ fields }: Schema, name: string): void {
+  const column = fields.find((field) => nameKey(field.name) === "file_row_number");
+  if (!column) return;
+  const message = `${name} cannot be read in parts, for its column ${column.name}: append it whole, or rename the column`;
+  throw new InvalidInputError("not_divisible", message, { subject: column.name });
 }
 
 function fileText(path: string): string {

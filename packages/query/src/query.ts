@@ -106,9 +106,15 @@ export interface SqlRunner {
 }
 
 /** A Parquet file opened for import. */
+export interface ParquetReadOptions {
+  readonly signal?: AbortSignal;
+  /** Only these of the file's rows, from 0; `to` is behind the last. `not_divisible` if a column is called `file_row_number`. */
+  readonly rows?: { readonly from: number; readonly to: number };
+}
+
 export interface ParquetImport {
   /** As inferred from the file; ids are 0. */
   readonly schema: Schema;
   readonly rows: number;
-  batches(options?: { signal?: AbortSignal }): AsyncIterable<RecordBatch>;
+  batches(options?: ParquetReadOptions): AsyncIterable<RecordBatch>;
 }

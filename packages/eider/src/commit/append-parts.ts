@@ -6,15 +6,13 @@
  */
 
 import { checkBatchId, type Receipt } from "@eider/catalog";
-import { BatchConflictError, InvalidInputError } from "@eider/core";
+import { BatchConflictError } from "@eider/core";
 import type { AppendOptions, AppendPartsOptions, AppendPartsResult, Progress, Source } from "../options.js";
 import { disposeInput, type Input, openInput } from "../source/input.js";
-import { ROWS, RowCuts, readOnce, SourceParts } from "../source/parts.js";
-import { spoolBytes, spoolRows } from "../source/spool.js";
-import { openTextParts } from "../source/text-parts.js";
+import { type InputParts, openInputParts } from "../source/input-parts.js";
 import { type AppendContext, appendInput } from "./append.js";
 import { CommittedParts } from "./committed-parts.js";
-import { newCounters, type ReadCounters, rowsOf } from "./pass.js";
+import { newCounters, type ReadCounters } from "./pass.js";
 import type { TablePlan } from "./table-plan.js";
 
 const DEFAULT_PART_BYTES = 256 * 1024 * 1024;
@@ -37,65 +35,14 @@ export async function appendParts(
   const input = await openInput(source, { tempFolder: context.tempFolder, signal, once: true });
   try {
     const counters = newCounters();
-    await using parts = await openParts(context, input, partBytes, options, counters);
+    const { batchId: _, onProgress: __, partBytes: ___, ...append } = options;
+    const { tempFolder, timer } = context;
+    await using parts = await openInputParts(input, { partBytes, tempFolder, pace: { append, timer }, counters });
     const work = new PartsAppend(context, plan, committed, options, partBytes);
     return await work.run(parts, input, counters, whole !== undefined);
   } finally {
     await disposeInput(input);
   }
-}
-
-/** A source in parts that appends can take. */
-interface InputParts extends AsyncDisposable {
-  more(): Promise<boolean>;
-  /**
-   * The next part; the one before has been read to its end.
-   * @param known it is only compared, so nothing of it is kept
-   */
-  next(known: boolean): { readonly input: Input; readonly options: Pick<AppendOptions, "format" | "csv"> };
-}
-
-async function openParts(
-  { tempFolder, timer }: AppendContext,
-  input: Input,
-  partBytes: number,
-  append: AppendPartsOptions,
-  counters: ReadCounters,
-): Promise<InputParts> {
-  const { batchId: _, onProgress: __, partBytes: ___, ...pass } = append;
-  const pace = { append: pass, timer };
-  if (input.kind === "rows") {
-    const rows = new SourceParts(rowsOf(input, pace), ROWS, new RowCuts(partBytes));
-    return {
-      more: () => rows.more(),
-      next(known) {
-        const rowsBefore = rows.taken;
-        const kept = known ? readOnce(rows.read()) : spoolRows(rows.read(), tempFolder);
-        return { input: { kind: "rows", rows: kept, rowsBefore }, options: {} };
-      },
-      [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
-    };
-  }
-  if (input.kind !== "bytes") {
-    throw new InvalidInputError("not_divisible", "Arrow data is read in one: append it whole, or pass its rows");
-  }
-  const text = await openTextParts(input, partBytes, pace, counters);
-  const { name, totalBytes } = input;
-  return {
-    more: () => text.parts.more(),
-    next(known) {
-      const part = text.place();
-      const read = text.parts.read();
-      const bytes = known ? readOnce(read) : spoolBytes(read, tempFolder);
-      // Long parts are for worker threads from their front on.
-      const expected = totalBytes === undefined ? undefined : Math.min(totalBytes, partBytes);
-      return {
-        input: { kind: "bytes", bytes, name, totalBytes: expected, ...(part && { part }) },
-        options: text.options(part),
-      };
-    },
-    [Symbol.asyncDispose]: () => text.parts[Symbol.asyncDispose](),
-  };
 }
 
 class PartsAppend {

@@ -26,6 +26,7 @@ const TURN_MS = 10;
 export type BytesInput = Input & { readonly kind: "bytes" };
 export type RowsInput = Input & { readonly kind: "rows" };
 export type BatchesInput = Input & { readonly kind: "batches" };
+export type RowGroupsInput = Input & { readonly kind: "rowGroups" };
 
 /** Progress of one pass over the input; a second pass starts again from 0. */
 export interface ReadCounters {

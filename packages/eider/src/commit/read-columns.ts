@@ -19,6 +19,7 @@ import {
 } from "@eider/core";
 import { createContentHash } from "@eider/core/node";
 import { readHead } from "../source/decompress.js";
+import { KeptFile } from "../source/kept-file.js";
 import { spoolToFile } from "../source/spool.js";
 import {
   type BatchesInput,
@@ -29,9 +30,11 @@ import {
   hashRows,
   NAMED_REJECTS,
   newCounters,
+  type PaceOptions,
   paced,
   type ReadOptions,
   type ReadResult,
+  type RowGroupsInput,
 } from "./pass.js";
 
 /** A table or record batch of any copy of `apache-arrow`. */
@@ -41,12 +44,17 @@ export function readArrowObject(source: ArrowLike, options: ReadOptions, sink: B
 
 /** Batches of one schema, as they come. */
 export function readBatches(input: BatchesInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
-  return readColumns(hashedBatches(input.schema, input.batches.open()), options, sink);
+  return readColumns(
+    { ...hashedBatches(input.schema, input.batches.open()), rowsBefore: input.rowsBefore },
+    options,
+    sink,
+  );
 }
 
 /** Arrow IPC, stream or file. */
 export async function readArrowBytes(input: BytesInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
-  return readColumns(await arrowBytes(input, options), options, sink);
+  await using kept = new KeptFile(options.tempFolder);
+  return await readColumns(await arrowBytes(input, options, kept), options, sink);
 }
 
 /** Input that comes in columns with a schema of its own. */
@@ -55,6 +63,8 @@ interface ColumnInput {
   batches(): AsyncIterable<RecordBatch> | Iterable<RecordBatch>;
   /** Told after the last batch. */
   contentHash(): string;
+  /** Rows of a longer source that come before these. Default 0. */
+  readonly rowsBefore?: number | undefined;
 }
 
 async function readColumns(input: ColumnInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
@@ -71,7 +81,7 @@ async function readColumns(input: ColumnInput, options: ReadOptions, sink: Batch
   const fail = (options.append.onReject ?? "fail") === "fail";
   const maxRejects = options.append.maxRejects ?? 10_000;
   const ignoredFields = new Map<string, number>();
-  let read = 0;
+  let read = input.rowsBefore ?? 0;
   for await (const batch of paced(input.batches(), options)) {
     const aligned = alignBatch(batch, schema);
     for (const problem of aligned.rejects) rejects.push({ ...problem, line: read + problem.line, raw: "" });
@@ -129,7 +139,7 @@ function hashedBatches(schema: Schema, batches: AsyncIterable<RecordBatch> | Ite
   };
 }
 
-async function arrowBytes(input: BytesInput, options: ReadOptions): Promise<ColumnInput> {
+async function arrowBytes(input: BytesInput, options: ReadOptions, { keep }: KeptFile): Promise<ColumnInput> {
   const hash = createContentHash("bytes");
   const hashed = async function* (): AsyncIterable<Uint8Array> {
     for await (const chunk of bytesOf(input, options, newCounters())) {
@@ -138,8 +148,8 @@ async function arrowBytes(input: BytesInput, options: ReadOptions): Promise<Colu
       yield new Uint8Array(chunk);
     }
   };
-  const { schema, batches } = await readArrowIPC(hashed());
-  return { schema, batches: () => batches, contentHash: () => hash.digest() };
+  const { schema, batches } = await readArrowIPC(hashed(), keep);
+  return { schema, batches: () => batches, contentHash: () => hash.digest(), rowsBefore: input.rowsBefore };
 }
 
 /** DuckDB decodes foreign Parquet from a file, so input that is not a plain file already is written to one. */
@@ -169,7 +179,30 @@ export async function readParquet(input: BytesInput, options: ReadOptions, sink:
   return await readColumns(source, options, sink);
 }
 
-async function isPlainFile(input: BytesInput): Promise<boolean> {
+/** Row groups of a Parquet file, as a part of it. */
+export async function readRowGroups(input: RowGroupsInput, options: ReadOptions, sink: BatchSink): Promise<ReadResult> {
+  const contentHash = await hashRowGroups(input, options);
+  const { schema, batches } = await options.openParquet(input.path, input.name);
+  const { rows } = input;
+  const { signal } = options.append;
+  const source: ColumnInput = {
+    schema,
+    batches: () => batches({ rows, ...(signal && { signal }) }),
+    contentHash: () => contentHash,
+    rowsBefore: rows.from,
+  };
+  return readColumns(source, options, sink);
+}
+
+/** The hash of row groups: of the file's footer, which says what they are, and of their bytes. */
+export async function hashRowGroups(input: RowGroupsInput, options: PaceOptions): Promise<string> {
+  const hash = createContentHash("bytes");
+  for await (const piece of paced(input.bytes.open(), options)) hash.update(piece);
+  return hash.digest();
+}
+
+/** Whether an input is a file that DuckDB can read where it is. */
+export async function isPlainFile(input: BytesInput): Promise<boolean> {
   if (input.path === undefined) return false;
   return Buffer.from(await readHead(input.bytes.open(), 4)).toString("latin1") === "PAR1";
 }

@@ -20,7 +20,14 @@ import {
   type ReadResult,
   rowsOf,
 } from "./pass.js";
-import { readArrowBytes, readArrowObject, readBatches, readParquet } from "./read-columns.js";
+import {
+  hashRowGroups,
+  readArrowBytes,
+  readArrowObject,
+  readBatches,
+  readParquet,
+  readRowGroups,
+} from "./read-columns.js";
 import { readRows, readText } from "./read-rows.js";
 
 /** Reads the input to its end, into the sink. */
@@ -32,6 +39,8 @@ export async function readInput(input: Input, options: ReadOptions, sink: BatchS
       return readArrowObject(input.source, options, sink);
     case "batches":
       return readBatches(input, options, sink);
+    case "rowGroups":
+      return readRowGroups(input, options, sink);
     case "bytes": {
       const format = await formatOf(input, options.append.format);
       if (format === "parquet") return readParquet(input, options, sink);
@@ -49,6 +58,7 @@ export async function hashInput(input: Input, options: ReadOptions): Promise<str
     for await (const chunk of bytesOf(input, options, counters)) hash.update(chunk);
     return hash.digest();
   }
+  if (input.kind === "rowGroups") return hashRowGroups(input, options);
   const hash = createContentHash("rows");
   if (input.kind === "rows") {
     for await (const rows of rowsOf(input, options)) hashRows(hash, rows);

@@ -45,21 +45,13 @@ export async function peek(
     pieces.push(new Uint8Array(next.value));
     size += next.value.byteLength;
   }
-  async function* rest(): AsyncIterable<Uint8Array> {
-    let finished = false;
-    try {
-      yield* pieces;
-      for (;;) {
-        const next = await iterator.next();
-        if (next.done) break;
-        yield next.value;
-      }
-      finished = true;
-    } finally {
-      if (!finished) await iterator.return?.();
-    }
-  }
-  return { head: Buffer.concat(pieces).subarray(0, length), rest: rest() };
+  const head = Buffer.concat(pieces).subarray(0, length);
+  // No generator: one that was never begun would not close the source.
+  const rest: AsyncIterator<Uint8Array> = {
+    next: async () => (pieces.length > 0 ? { done: false, value: pieces.shift()! } : iterator.next()),
+    return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+  };
+  return { head, rest: { [Symbol.asyncIterator]: () => rest } };
 }
 
 function startsWith(bytes: Uint8Array, magic: readonly number[]): boolean {

@@ -36,8 +36,10 @@ export type Input =
       readonly totalBytes: number | undefined;
       /** A local file with exactly these bytes. */
       readonly path?: string;
-      /** Where they begin in a longer text, for messages: NDJSON, or CSV whose options give delimiter and header. */
+      /** Where they begin in a longer text, for messages: NDJSON, JSON, or CSV whose options give delimiter and header. */
       readonly part?: TextPart;
+      /** Rows of longer Arrow data that come before these, for messages. Default 0. */
+      readonly rowsBefore?: number;
     }
   | {
       readonly kind: "rows";
@@ -47,7 +49,23 @@ export type Input =
     }
   | { readonly kind: "arrow"; readonly source: ArrowLike }
   /** Columns that come one batch after the other, all of one schema. */
-  | { readonly kind: "batches"; readonly schema: Schema; readonly batches: Replayable<RecordBatch> };
+  | {
+      readonly kind: "batches";
+      readonly schema: Schema;
+      readonly batches: Replayable<RecordBatch>;
+      /** Rows of longer data that come before these, for messages. Default 0. */
+      readonly rowsBefore?: number;
+    }
+  /** Some row groups of a local Parquet file. */
+  | {
+      readonly kind: "rowGroups";
+      readonly path: string;
+      readonly name: string;
+      /** What they are hashed by. */
+      readonly bytes: Replayable<Uint8Array>;
+      /** Their rows in the file, from 0; `to` is behind the last. */
+      readonly rows: { readonly from: number; readonly to: number };
+    };
 
 export interface InputOptions {
   /** For copies of streams that outgrow memory. */
@@ -105,7 +123,7 @@ export async function openInput(source: Source, options: InputOptions): Promise<
 
 /** Lets go of an input: it is not read again. */
 export async function disposeInput(input: Input): Promise<void> {
-  if (input.kind === "bytes") await input.bytes[Symbol.asyncDispose]();
+  if (input.kind === "bytes" || input.kind === "rowGroups") await input.bytes[Symbol.asyncDispose]();
   if (input.kind === "rows") await input.rows[Symbol.asyncDispose]();
   if (input.kind === "batches") await input.batches[Symbol.asyncDispose]();
 }

@@ -12,6 +12,8 @@ export interface Cuts<T> {
   begin(piece: T): void;
   /** Where in the piece the part ends, and the next one begins; −1 once it ends in a later piece. */
   next(): number;
+  /** Told when there is no other piece. Throws what is wrong with the end. */
+  end?(): void;
 }
 
 /** How pieces are taken apart: bytes, or rows. */
@@ -58,6 +60,7 @@ export class SourceParts<T> implements AsyncDisposable {
       const next = await this.#source.next();
       if (next.done) {
         this.#ended = true;
+        this.#cuts.end?.();
         return false;
       }
       this.#piece = next.value;
