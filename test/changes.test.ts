@@ -136,6 +136,54 @@ describe.each(KINDS)("%s lake", (kind) => {
     expect(await lake.cursor("clicks-per-minute").position()).toBe("3");
   });
 
+  it("D59: a consumer that saves its place by itself, and is restarted before it has, appends nothing twice", async () => {
+    const open = place(kind);
+    {
+      await using lake = await open();
+      const clicks = [
+        ["u", 5],
+        ["v", 30],
+        ["u", 59],
+        ["v", 61],
+      ] as const;
+      await lake.table("clicks").append(
+        clicks.slice(0, 1).map(([user, second]) => ({ user, second })),
+        { batchId: "1" },
+      );
+      await lake.table("clicks").append(
+        clicks.slice(1).map(([user, second]) => ({ user, second })),
+        { batchId: "2" },
+      );
+    }
+    const statuses: string[] = [];
+    // Restarted after each derived append, and once more after each place that is saved.
+    for (let restart = 0; restart < 4; restart++) {
+      await using lake = await open();
+      const cursor = lake.cursor("minutes");
+      const from = await cursor.position();
+      for await (const change of lake.table("clicks").changes({ after: from })) {
+        if (change.kind !== "append") continue;
+        // All windows as of this change: what is derived again is the same, under the same batch id.
+        const windows = await lake
+          .with({ at: Number(change.position), values: "json" })
+          .sql(`SELECT second // 60 AS minute, count(*) AS n, count(DISTINCT user) AS users FROM clicks
+            GROUP BY ALL ORDER BY ALL`);
+        const rows = windows.map((window) => ({ ...window, upTo: Number(change.position) }));
+        statuses.push((await lake.table("derived").append(rows, { batchId: `minutes/${change.position}` })).status);
+        if (restart % 2 === 0) break; // The place is lost.
+        await cursor.advance({ from, to: change.position });
+        break;
+      }
+    }
+    expect(statuses).toEqual(["committed", "duplicate", "committed", "duplicate"]);
+    await using lake = await open();
+    expect(await lake.sql("SELECT minute, n, users FROM derived WHERE upTo = 2 ORDER BY minute")).toEqual([
+      { minute: 0n, n: 3n, users: 2n },
+      { minute: 1n, n: 1n, users: 1n },
+    ]);
+    expect(await lake.sql("SELECT count(*) AS n FROM derived WHERE upTo = 1")).toEqual([{ n: 1n }]);
+  });
+
   it("lets one of two consumers with the same cursor through, and tells the other", async () => {
     const open = place(kind);
     await using one = await open();

@@ -16,7 +16,7 @@ const PLACES = [
   ["in files", FILES, 1],
 ] as const;
 
-describe.each(PLACES)("a batch id commits once, rows %s", (_, options, files) => {
+describe.each(PLACES)("a batch id commits once, rows %s (D36)", (_, options, files) => {
   it.each(["memory", "folder"])("repeated in one process (%s)", async (kind) => {
     await using lake = await Lake.open(kind === "memory" ? "memory:" : temporaryFolder(), options);
     const table = lake.table("t");
@@ -67,7 +67,7 @@ describe.each(PLACES)("a batch id commits once, rows %s", (_, options, files) =>
     expect(await lake.verify()).toMatchObject({ ok: true, files, findings: [] });
   });
 
-  it("two processes, 20 rounds of different batches into one partition (D41)", async () => {
+  it("two processes, five rounds of different batches into one partition (D41)", async () => {
     const where = temporaryFolder();
     await (await Lake.open(where, options)).close();
     const at = Date.now() + 1000;

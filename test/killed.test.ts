@@ -1,9 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { FileStore } from "@eider/storage";
 import { Lake } from "eider";
 import { beforeAll, describe, expect, it } from "vitest";
 import { runChild } from "./support/child.js";
 import { type Written, writeEvents } from "./support/events.js";
+import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 /** What a second process sees of the lake. */
@@ -54,6 +56,61 @@ describe("killed (SIGKILL) between put and commit (D38)", () => {
     else expect(strays).toBe(1);
     expect(await lake.verify()).toMatchObject({ ok: true, findings: [] });
     expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: BigInt(written.rows) }]);
+  });
+});
+
+/** Where a batch of two partitions goes: into its entry, or into two files. */
+const PLACES = [
+  ["in the entry", {}, 0],
+  ["in files", FILES, 2],
+] as const;
+
+describe.each(PLACES)("killed (SIGKILL) around the commit of rows %s (D38)", (_, options, files) => {
+  const rows = [
+    { id: 1, part: "a" },
+    { id: 2, part: "b" },
+    { id: 3, part: "a" },
+  ];
+
+  it.each([
+    ["on a local lake", false],
+    ["on a shared lake", true],
+  ])("%s: before it nothing is there, after it everything is, and a retry makes it once", async (_, shared) => {
+    for (const moment of ["before", "after"]) {
+      const where = temporaryFolder();
+      const argument = { lake: where, shared, options, partitionBy: ["part"], rows, batchId: "b" };
+      const child = await runChild("killed-commit", { ...argument, cacheDir: temporaryFolder(), moment });
+      expect(child).toMatchObject({ code: null, signal: "SIGKILL", lines: [], stderr: "" });
+
+      const place = shared ? { store: new FileStore(where) } : where;
+      await using lake = await Lake.open(place, { ...options, cacheDir: temporaryFolder() });
+      const table = lake.table("t", { partitionBy: ["part"] });
+      const count = () => lake.sql("SELECT count(*) AS n, count(DISTINCT id) AS d, sum(id) AS s FROM t");
+      const strays = async () => (await lake.verify()).findings.map(({ kind }) => kind);
+      if (moment === "before") {
+        expect(await lake.tables()).toEqual([]);
+        // Of rows in the entry nothing at all is left.
+        expect(await strays()).toEqual(Array(files).fill("stray"));
+      } else {
+        expect(await count()).toEqual([{ n: 3n, d: 3n, s: 6n }]);
+        expect(await strays()).toEqual([]);
+      }
+      const retry = await table.append(rows, { batchId: "b" });
+      expect(retry).toMatchObject({
+        status: moment === "before" ? "committed" : "duplicate",
+        receipt: { batchId: "b", snapshot: 1, rows: 3 },
+      });
+      expect(await table.receipt("b")).toEqual(retry.receipt);
+      expect(await count()).toEqual([{ n: 3n, d: 3n, s: 6n }]);
+      expect(await table.files()).toHaveLength(files);
+      // Partitions of one batch are there together, folded or not.
+      await lake.maintain({ fold: "all" });
+      expect(await lake.sql("SELECT part, count(*) AS n FROM t GROUP BY ALL ORDER BY ALL")).toEqual([
+        { part: "a", n: 2n },
+        { part: "b", n: 1n },
+      ]);
+      expect(await table.append(rows, { batchId: "b" })).toEqual({ ...retry, status: "duplicate", rowsAdded: 0 });
+    }
   });
 });
 

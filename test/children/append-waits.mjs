@@ -2,8 +2,8 @@
 // process does once, such as loading the encoder, is done before.
 import { Lake } from "eider";
 
-const { lake: where, writer, count, at } = JSON.parse(process.argv[2]);
-const lake = await Lake.open(where);
+const { lake: where, writer, count, at, options } = JSON.parse(process.argv[2]);
+const lake = await Lake.open(where, options);
 const table = lake.table("t");
 const warm = await Lake.open("memory:");
 await warm.table("t").append([{ writer, i: 0 }]);
