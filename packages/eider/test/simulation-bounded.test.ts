@@ -14,7 +14,7 @@ let fleet: Fleet;
 beforeAll(async () => {
   fleet = await Fleet.create("bounded");
 });
-afterAll(() => fleet[Symbol.dispose]());
+afterAll(() => fleet[Symbol.asyncDispose]());
 
 describe.each(Object.entries(SCENARIOS))("%s", (scenario, { runs }) => {
   it.each(runs.filter((run) => long || !run.long))(

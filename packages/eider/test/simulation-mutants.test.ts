@@ -14,7 +14,7 @@ let sound: Fleet;
 beforeAll(async () => {
   sound = await Fleet.create("sound");
 });
-afterAll(() => sound[Symbol.dispose]());
+afterAll(() => sound[Symbol.asyncDispose]());
 
 describe("a planted fault is found", () => {
   it.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
@@ -27,7 +27,7 @@ describe("a planted fault is found", () => {
             bounds: run,
           }))
         : randomJobs(mode, 1, SCHEDULES, 100);
-      using planted = await Fleet.create(name, faults, { shrink: false });
+      await using planted = await Fleet.create(name, faults, { shrink: false });
       const { failure, schedules } = await planted.run(jobs);
       console.log(`${name}: after ${schedules} schedules: ${failure?.problems[0]}`);
       if (!failure) return expect.fail("it is not found");

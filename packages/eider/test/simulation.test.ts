@@ -3,7 +3,7 @@
  * decisions lead to it, as few as could be found.
  */
 
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEED } from "../../../test/support/seed.js";
 import { Fleet, randomJobs } from "./simulation/fleet.js";
 import { missed } from "./simulation/reachable.js";
@@ -12,9 +12,14 @@ import { formatFailure, Simulation } from "./simulation/simulate.js";
 /** Half of them of local lakes, half of shared ones. */
 const SCHEDULES = Number(process.env.EIDER_SIMULATION ?? 10_000) / 2;
 
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await Fleet.create("random");
+});
+afterAll(() => fleet[Symbol.asyncDispose]());
+
 describe.each(["local", "shared"] as const)("%s", (mode) => {
   it(`${SCHEDULES} random schedules from seed ${SEED}: acknowledged exactly once, unknown at most once, failed never`, async () => {
-    using fleet = await Fleet.create(`random ${mode}`);
     const { failure, coverage } = await fleet.run(randomJobs(mode, SEED, SCHEDULES, 100));
     console.log(`${mode} lakes: how often each fault was hit, by operation and step\n${coverage.report()}`);
     if (failure) expect.fail(`seed ${failure.seed}\n${formatFailure(failure)}`);

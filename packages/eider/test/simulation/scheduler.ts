@@ -97,11 +97,11 @@ export class Scheduler {
     };
     work.then(over, over);
     for (let idle = 0; ; ) {
-      // Everything that can run without a step does so before this comes back.
-      await new Promise(setImmediate);
+      // Every promise that can settle without a step does so before this comes back; what waits for something else of
+      // Node.js, such as reading, which makes way for timers now and then, needs a turn of its loop.
+      await new Promise<void>(idle === 0 ? process.nextTick : setImmediate);
       if (done) return work;
       if (!this.#allStopped()) {
-        // Reading makes way for timers now and then, by the real clock, by the real means.
         if (++idle > 1000) throw new Error("the schedule is stuck: somebody waits for what is no step");
         continue;
       }

@@ -8,6 +8,7 @@
 
 import type { SqliteDriver } from "@eider/catalog";
 import { openSqlite } from "../../../catalog/src/sqlite-driver.js";
+import { carriedTables } from "../../../catalog/src/sqlite-rows.js";
 
 /** Not in use, by the statements that made their tables. */
 const idle = new Map<string, SimDatabase[]>();
@@ -15,6 +16,8 @@ const idle = new Map<string, SimDatabase[]>();
 export class SimDatabase {
   readonly driver: SqliteDriver;
   readonly #schema: string;
+  /** Makes one text of all tables; empty where there are none. */
+  #contentSql: string | undefined;
 
   private constructor(schema: string) {
     this.#schema = schema;
@@ -38,6 +41,12 @@ export class SimDatabase {
     else idle.set(this.#schema, [this]);
   }
 
+  /** All that it says of the lake, as one text. */
+  content(): string {
+    this.#contentSql ??= contentSql(this.driver);
+    return this.#contentSql === "" ? "" : this.driver.get<{ content: string }>(this.#contentSql)!.content;
+  }
+
   /** Begins a transaction, the one with this number. */
   begin(number: number): void {
     this.driver.run(`SAVEPOINT t${number}`);
@@ -48,4 +57,13 @@ export class SimDatabase {
     this.driver.run(`ROLLBACK TO t${number}`);
     this.driver.run(`RELEASE t${number}`);
   }
+}
+
+/** One statement: many small ones, and their rows as objects, take longer than all else that compares two databases. */
+function contentSql(driver: SqliteDriver): string {
+  const tables = carriedTables(driver).map(({ name, columns }) => {
+    const row = columns.map((column) => `quote(${column})`).join(" || ',' || ");
+    return `SELECT '${name}' || coalesce(group_concat(${row}, ';'), '') AS rows FROM ${name}`;
+  });
+  return tables.length === 0 ? "" : `SELECT group_concat(rows, '\n') AS content FROM (${tables.join(" UNION ALL ")})`;
 }

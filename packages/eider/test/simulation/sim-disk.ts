@@ -4,6 +4,7 @@
  * of a COMMIT.
  */
 
+import { rmSync } from "node:fs";
 import type { OpenDriver, SqliteDriver, SqliteValue } from "@eider/catalog";
 import { SimDatabase } from "./sim-database.js";
 import type { SimProcess } from "./sim-process.js";
@@ -25,8 +26,8 @@ export class SimDisk {
   /** An empty file that stands for it: who opens a catalog looks whether it is still the same. */
   readonly path: string;
   #database = SimDatabase.take("");
-  /** Whether each transaction since the beginning was synchronous. */
-  #committed: boolean[] = [];
+  /** Since the beginning, but for those that were lost. */
+  #committed: Transaction[] = [];
   /** Lies in the log behind its end. */
   #ghost: Transaction | undefined;
   /** How the next COMMITs fail. */
@@ -55,6 +56,11 @@ export class SimDisk {
     return this.#database.driver;
   }
 
+  /** What is in its tables, but for what is of this host alone. */
+  get content(): string {
+    return this.#database.content();
+  }
+
   /** All is lost. */
   wipe(): void {
     this.#changes++;
@@ -71,7 +77,19 @@ export class SimDisk {
 
   /** Transactions that a power cut now may take along, the last ones first. */
   get atRisk(): number {
-    return this.#committed.length - 1 - this.#committed.lastIndexOf(true);
+    return this.#committed.length - 1 - this.#committed.findLastIndex(({ durable }) => durable);
+  }
+
+  /** The entries of a local lake, as they were committed: rows may have expired since. */
+  get entries(): Uint8Array[] {
+    const entries: Uint8Array[][] = [];
+    for (const [sql, params = []] of this.#committed.flatMap(({ statements }) => statements)) {
+      const blobs = params.filter(isBytes);
+      if (/^INSERT INTO entries/.test(sql)) entries.push(blobs);
+      // Those that a rollback copies are in no entry.
+      else if (/^INSERT INTO hot_batches .* VALUES/.test(sql)) entries.at(-1)?.push(...blobs);
+    }
+    return entries.map((parts) => Buffer.concat(parts));
   }
 
   begin(): void {
@@ -81,14 +99,14 @@ export class SimDisk {
 
   exec(sql: string): void {
     // Tables that others have made before are there already.
-    if (this.#schema && /^\s*CREATE /.test(sql)) this.#schema.push(sql);
+    if (this.#schema) this.#schema.push(sql);
     else this.real.exec(sql);
   }
 
-  commit(durable: boolean): void {
+  commit(transaction: Transaction): void {
     if (this.#schema?.length) this.#makeTables(this.#schema);
     this.#schema = undefined;
-    this.#committed.push(durable);
+    this.#committed.push(transaction);
     this.#changes++;
     this.#ghost = undefined;
   }
@@ -115,7 +133,7 @@ export class SimDisk {
       if (params) this.real.run(sql, ...params);
       else this.exec(sql);
     }
-    this.commit(found.durable);
+    this.commit(found);
   }
 
   /** What becomes of a COMMIT. A disk that fails goes on failing for a while. */
@@ -138,6 +156,8 @@ export class SimDisk {
 
   close(): void {
     this.#database.give();
+    // Of a process that had to wait for a lock: while the folder is there, every transaction reads it.
+    rmSync(`${this.path}-waiting`, { recursive: true, force: true });
   }
 
   #makeTables(schema: readonly string[]): void {
@@ -231,7 +251,7 @@ class SimDriver implements SqliteDriver {
       throw sqliteError("SQLITE_IOERR_FSYNC");
     }
     this.#open = "no";
-    this.#disk.commit(durable);
+    this.#disk.commit({ statements, durable });
     this.#changes++;
     if (fault === "fails after") throw sqliteError("SQLITE_IOERR_FSYNC");
     if (process.crashes("sqlite commit: answer")) throw new Error("killed after the commit");
@@ -240,6 +260,10 @@ class SimDriver implements SqliteDriver {
   #record(sql: string, params: readonly SqliteValue[]): void {
     if (this.#open === "write" && /^\s*(INSERT|UPDATE|DELETE)/.test(sql)) this.#statements.push([sql, params]);
   }
+}
+
+function isBytes(value: SqliteValue): value is Uint8Array {
+  return value instanceof Uint8Array;
 }
 
 /** An error as drivers throw it. */

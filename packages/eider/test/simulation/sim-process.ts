@@ -21,6 +21,8 @@ export interface SimProcessOptions {
   readonly seed: number;
   /** Told when it is killed. */
   readonly onCrash: () => void;
+  /** Whether it is alone: then it stops only to wait, since nobody could come between. */
+  readonly alone?: boolean;
 }
 
 export class SimProcess implements Actor {
@@ -64,6 +66,7 @@ export class SimProcess implements Actor {
 
   /** Waits for its turn; if it is killed here, for ever. */
   async stop(label: string, waitMs = 0): Promise<void> {
+    if (this.#options.alone && waitMs === 0) return;
     if (this.alive) {
       await this.scheduler.stop(this, label, waitMs);
       if (this.alive && !this.crashes(stepOf(label))) return;

@@ -78,6 +78,8 @@ export class World {
   restored: { readonly moment: number; readonly entries: number } | undefined;
   /** Of a host that has never seen the lake. */
   readonly #spare: Host;
+  /** What was in the tables of the hosts that were looked at. */
+  readonly #inspected = new Set<string>();
   #processes = 0;
 
   constructor(options: WorldOptions) {
@@ -144,7 +146,8 @@ export class World {
 
   /**
    * Looks at the lake as a new process of each host does, in peace; on a shared lake also as a new host. Where versions are
-   * mixed, all hosts have been updated by then.
+   * mixed, all hosts have been updated by then. All that a host answers comes from its tables: of several with the same ones, which
+   * they should be, one is looked at.
    */
   async inspect(look: (opened: Opened) => Promise<void>): Promise<void> {
     const hosts = this.mode === "local" ? this.hosts : [...this.hosts, this.#spare];
@@ -159,11 +162,17 @@ export class World {
 
   async #inspectAt(host: Host, look: (opened: Opened) => Promise<void>): Promise<void> {
     host.disk.heal();
-    const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 });
+    const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 }, true);
     process.operation = "inspect";
     const work = async (): Promise<void> => {
       const opened = await this.#open(process, this.mixed ? { ...host, version: "newer" } : host);
-      await look(opened);
+      if (this.mode === "local") await look(opened);
+      else {
+        await opened.catalog.head(); // with which it catches up
+        const { content } = host.disk;
+        if (!this.#inspected.has(content)) await look(opened);
+        this.#inspected.add(content);
+      }
       await opened.lake.close();
       process.finished = true;
     };
@@ -260,7 +269,7 @@ export class World {
     else disk.recover(choices.pick("fault", disk.atRisk + 1), choices.rarely("fault", 3, 1) === 1);
   }
 
-  #newProcess(name: string, host: Host, odds: Odds): SimProcess {
+  #newProcess(name: string, host: Host, odds: Odds, alone = false): SimProcess {
     const seed = ++this.#processes;
     const process = new SimProcess({
       name: `${name}#${seed}`,
@@ -269,6 +278,7 @@ export class World {
       odds,
       seed,
       onCrash: () => this.#afterCrash(host),
+      alone,
     });
     host.processes.push(process);
     return process;
