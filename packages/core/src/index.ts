@@ -27,6 +27,7 @@ export {
   encodeParquet,
   ParquetEncoder,
 } from "./parquet-encoder.js";
+export { excerptFooter, readStoredChunks, type StoredChunk } from "./parquet-excerpt.js";
 export { type ParquetFooter, parquetFooterBytes, readParquetFooter } from "./parquet-footer.js";
 export type { ParquetColumnOptions, ParquetEncoding, ParquetOptions } from "./parquet-options.js";
 export { type ParquetRowGroup, readParquetRowGroups } from "./parquet-row-groups.js";

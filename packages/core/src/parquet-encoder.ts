@@ -4,6 +4,7 @@ import type { RecordBatch } from "./columns.js";
 import { LentBatch } from "./engine-columns.js";
 import { SchemaError } from "./errors.js";
 import { ByteBuffer } from "./parquet-buffer.js";
+import { CHUNK_DIGESTS } from "./parquet-excerpt.js";
 import { Encoding, MAGIC, PageType } from "./parquet-format.js";
 import { walkLeaves } from "./parquet-levels.js";
 import { EncodeMemory } from "./parquet-memory.js";
@@ -49,6 +50,7 @@ export class ParquetEncoder {
   readonly #chunks: ChunkEncoder = new ChunkEncoder();
   readonly #columns: readonly ColumnAccount[];
   readonly #rowGroups: RowGroup[] = [];
+  readonly #digests: string[] = [];
   #bytesWritten = 0;
   #rows = 0;
   #finished = false;
@@ -116,6 +118,7 @@ export class ParquetEncoder {
       this.#columns[i]!.add(chunk);
       const offset = this.#bytesWritten;
       parts.push(...chunk.parts);
+      if (this.#options.chunkDigest) this.#digests.push(this.#options.chunkDigest(chunk.parts));
       this.#bytesWritten += chunk.compressedBytes;
       // The bytes belong to the caller now.
       return { chunk: { ...chunk, leaf: this.#leaves[i]!, parts: [] }, offset };
@@ -183,6 +186,7 @@ export class ParquetEncoder {
       this.#writeRowGroup(out, group, i);
     });
     const keyValues = Object.entries(this.#options.keyValues ?? {});
+    if (this.#options.chunkDigest) keyValues.push([CHUNK_DIGESTS, this.#digests.join(" ")]);
     if (keyValues.length > 0) {
       out.list(5, ThriftType.struct, keyValues.length);
       for (const [key, value] of keyValues) {

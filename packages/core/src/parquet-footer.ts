@@ -67,9 +67,17 @@ export function readParquetFooter(tail: Uint8Array): ParquetFooter {
 
 /** FileMetaData, as it is stored. */
 export function footerOf(tail: Uint8Array): ThriftStruct {
+  return readThrift(footerThrift(tail));
+}
+
+/**
+ * The footer as Thrift, without what follows it.
+ * @throws InvalidInputError `bad_parquet`
+ */
+export function footerThrift(tail: Uint8Array): Uint8Array {
   const size = parquetFooterBytes(tail);
   if (size > tail.length) throw malformed(`its footer of ${size} bytes is not all there`);
-  return readThrift(tail.subarray(tail.length - size, tail.length - TRAILER_BYTES));
+  return tail.subarray(tail.length - size, tail.length - TRAILER_BYTES);
 }
 
 function sumUp(

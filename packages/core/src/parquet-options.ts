@@ -48,6 +48,11 @@ export interface ParquetOptions {
   readonly columns?: Readonly<Record<string, ParquetColumnOptions>>;
   /** Key-value metadata of the file. */
   readonly keyValues?: Readonly<Record<string, string>>;
+  /**
+   * A digest of a column chunk's bytes, in text without spaces. If it is given, the digests of all chunks are in the
+   * file's key-value `eider.chunks`, so that a chunk that was read alone can be checked.
+   */
+  readonly chunkDigest?: (bytes: readonly Uint8Array[]) => string;
   /** Default `eider version 0.1.0`. */
   readonly createdBy?: string;
 }

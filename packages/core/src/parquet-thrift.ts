@@ -107,6 +107,12 @@ export class ThriftWriter {
     this.#zigzag(value);
   }
 
+  /** A field whose value is encoded already; a bool's is in its type. */
+  encoded(id: number, type: number, value: Uint8Array): void {
+    this.#field(id, type);
+    this.out.append(value);
+  }
+
   /** In lists, unlike in fields, a bool is a byte: 1 is true, 2 is false. */
   elementBool(value: boolean): void {
     this.out.byte(value ? 1 : 2);
@@ -199,7 +205,7 @@ export function readThrift(bytes: Uint8Array): ThriftStruct {
   return new ThriftReader(bytes).struct(0);
 }
 
-class ThriftReader {
+export class ThriftReader {
   readonly #bytes: Uint8Array;
   #at = 0;
 
@@ -210,21 +216,44 @@ class ThriftReader {
   struct(depth: number): ThriftStruct {
     if (depth > MAX_DEPTH) throw malformed("structs nest too deeply");
     const values = new Map<number, ThriftValue>();
-    let id = 0;
-    for (;;) {
-      const head = this.#byte();
-      const type = head & 0x0f;
-      if (type === ThriftType.stop) return new ThriftStruct(values);
-      const delta = head >> 4;
-      id = delta === 0 ? this.#zigzag() : id + delta;
-      if (type === ThriftType.true) values.set(id, true);
-      else if (type === ThriftType.false) values.set(id, false);
-      else values.set(id, this.#value(type, depth));
+    for (let id = 0; ; ) {
+      const field = this.field(id);
+      if (field === undefined) return new ThriftStruct(values);
+      id = field.id;
+      values.set(id, this.value(field.type, depth));
     }
   }
 
-  #value(type: number, depth: number): ThriftValue {
+  /** The next field's id and type, behind the field `last` of its struct; undefined where the struct ends. */
+  field(last: number): { readonly id: number; readonly type: number } | undefined {
+    const head = this.#byte();
+    const type = head & 0x0f;
+    if (type === ThriftType.stop) return undefined;
+    const delta = head >> 4;
+    return { id: delta === 0 ? this.#zigzag() : last + delta, type };
+  }
+
+  /** The type and number of a list's elements, which come next. */
+  list(): { readonly type: number; readonly size: number } {
+    const head = this.#byte();
+    const size = head >> 4 === 15 ? this.#varint() : head >> 4;
+    this.#checkSize(size);
+    return { type: head & 0x0f, size };
+  }
+
+  /** The bytes of a field's value. */
+  encoded(type: number, depth: number): Uint8Array {
+    const from = this.#at;
+    this.value(type, depth);
+    return this.#bytes.subarray(from, this.#at);
+  }
+
+  value(type: number, depth: number): ThriftValue {
     switch (type) {
+      case ThriftType.true:
+        return true;
+      case ThriftType.false:
+        return false;
       case ThriftType.byte:
         return (this.#byte() << 24) >> 24;
       case ThriftType.i16:
@@ -237,7 +266,7 @@ class ThriftReader {
         return this.#take(this.#varint());
       case ThriftType.list:
       case ThriftType.set:
-        return this.#list(depth + 1);
+        return this.#elements(depth + 1);
       case ThriftType.map:
         return this.#map(depth + 1);
       case ThriftType.struct:
@@ -249,12 +278,9 @@ class ThriftReader {
     }
   }
 
-  #list(depth: number): ThriftValue[] {
+  #elements(depth: number): ThriftValue[] {
     if (depth > MAX_DEPTH) throw malformed("lists nest too deeply");
-    const head = this.#byte();
-    const type = head & 0x0f;
-    const size = head >> 4 === 15 ? this.#varint() : head >> 4;
-    this.#checkSize(size);
+    const { type, size } = this.list();
     const values: ThriftValue[] = [];
     for (let i = 0; i < size; i++) values.push(this.#element(type, depth));
     return values;
@@ -275,7 +301,7 @@ class ThriftReader {
 
   #element(type: number, depth: number): ThriftValue {
     if (type === ThriftType.true || type === ThriftType.false) return this.#byte() === 1;
-    return this.#value(type, depth);
+    return this.value(type, depth);
   }
 
   /** Each element takes a byte at least, so a size beyond the rest is a lie that would only cost memory. */
