@@ -50,6 +50,18 @@ export interface DataFile {
   readonly schemaVersion: number;
   readonly partition: readonly PartitionValue[];
   readonly columns: readonly ColumnStatistics[];
+  /**
+   * The file's end, of which the rest can be checked part by part: its Parquet footer has a digest of each column chunk.
+   * Undefined of files that have none.
+   */
+  readonly footer?: FileEnd;
+}
+
+/** The last bytes of a file. */
+export interface FileEnd {
+  readonly bytes: number;
+  /** Hex SHA-256 of them. */
+  readonly sha256: string;
 }
 
 /** A data file as listed: also when it came. */

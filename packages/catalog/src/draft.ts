@@ -127,7 +127,11 @@ function checkFile(file: DataFile): void {
   checkCount(file.rows, "rows of a file");
   checkCount(file.base, "base of a file");
   checkCount(file.schemaVersion, "schema version of a file");
-  if (!/^[0-9a-f]{64}$/.test(file.sha256)) bad(`the SHA-256 of ${quote(file.key)} is not 64 hex digits`);
+  checkSha256(file.sha256, quote(file.key));
+  if (file.footer) {
+    checkCount(file.footer.bytes, "bytes of a footer");
+    checkSha256(file.footer.sha256, `the footer of ${quote(file.key)}`);
+  }
   const fields = new Set<number>();
   for (const column of file.columns) {
     checkCount(column.valueCount, "valueCount of a column");
@@ -136,6 +140,10 @@ function checkFile(file: DataFile): void {
     if (fields.has(column.fieldId)) bad(`${quote(file.key)} has two statistics of field ${column.fieldId}`);
     fields.add(column.fieldId);
   }
+}
+
+function checkSha256(digits: string, of: string): void {
+  if (!/^[0-9a-f]{64}$/.test(digits)) bad(`the SHA-256 of ${of} is not 64 hex digits`);
 }
 
 /** Counts stay exact in JavaScript numbers and in SQLite's integers. */

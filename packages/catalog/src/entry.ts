@@ -406,6 +406,7 @@ function readBounds(json: JsonReader): FieldBounds {
 }
 
 function readFile(json: JsonReader): DataFile {
+  const footer = json.optional("footer");
   return {
     key: json.get("key").text(),
     bytes: json.get("bytes").count(),
@@ -415,6 +416,7 @@ function readFile(json: JsonReader): DataFile {
     schemaVersion: json.get("schemaVersion").count(1),
     partition: json.get("partition").list().map(readPartitionValue),
     columns: json.get("columns").list().map(readStatistics),
+    ...(footer && { footer: { bytes: footer.get("bytes").count(), sha256: footer.get("sha256").text() } }),
   };
 }
 

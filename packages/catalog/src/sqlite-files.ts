@@ -29,6 +29,8 @@ interface FileRow {
   readonly base: number;
   readonly schema_version: number;
   readonly partition: string;
+  readonly footer_bytes: number | null;
+  readonly footer_sha256: Uint8Array | null;
 }
 
 /** One row of `column_stats` as SQLite writes it in JSON; bounds in hex. */
@@ -76,7 +78,8 @@ export function listFiles(
   const where = condition ? `${condition.seeks ? "+" : ""}${FILES_AT} AND ${condition.sql}` : FILES_AT;
   return driver
     .all<FileRow>(
-      `SELECT f.id, f.key, f.added_in, f.batch, f.rows, f.bytes, f.sha256, f.base, f.schema_version, f.partition
+      `SELECT f.id, f.key, f.added_in, f.batch, f.rows, f.bytes, f.sha256, f.base, f.schema_version, f.partition,
+         f.footer_bytes, f.footer_sha256
        FROM files f WHERE ${where} ORDER BY f.id`,
       ...values,
     )
@@ -89,9 +92,14 @@ export function listFiles(
       schemaVersion: row.schema_version,
       partition: partition(row.partition),
       columns: columns?.get(row.id) ?? [],
+      ...footerOf(row),
       addedIn: row.added_in,
       batchId: row.batch ?? undefined,
     }));
+}
+
+function footerOf({ footer_bytes: bytes, footer_sha256: sha256 }: FileRow): Pick<ListedFile, "footer"> {
+  return bytes === null || sha256 === null ? {} : { footer: { bytes, sha256: Buffer.from(sha256).toString("hex") } };
 }
 
 /** Reads what a predicate turns out to need. */
@@ -250,8 +258,10 @@ export function rollBackFiles(driver: SqliteDriver, table: number, n: number, to
   );
   for (const { id } of gone) {
     const copy = driver.get<{ id: number }>(
-      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition)
-       SELECT table_no, key, ?, batch, rows, bytes, sha256, base, schema_version, partition FROM files WHERE id = ?
+      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition,
+         footer_bytes, footer_sha256)
+       SELECT table_no, key, ?, batch, rows, bytes, sha256, base, schema_version, partition, footer_bytes, footer_sha256
+       FROM files WHERE id = ?
        RETURNING id`,
       n,
       id,

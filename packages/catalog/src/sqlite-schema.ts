@@ -250,6 +250,11 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE UNIQUE INDEX views_live ON views (name_key) WHERE dropped_in IS NULL;
   `,
+  // The ends of files, by which their parts can be checked; null of files that have no digests in them.
+  `
+  ALTER TABLE files ADD COLUMN footer_bytes INTEGER;
+  ALTER TABLE files ADD COLUMN footer_sha256 BLOB;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

@@ -424,8 +424,9 @@ export class SqliteState implements CatalogState {
   #insertFile(table: string, batch: string | undefined, file: DataFile, n: number): void {
     const no = this.#need(table);
     const id = this.#driver.get<{ id: number }>(
-      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+      `INSERT INTO files (table_no, key, added_in, batch, rows, bytes, sha256, base, schema_version, partition,
+         footer_bytes, footer_sha256)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
       no,
       file.key,
       n,
@@ -436,6 +437,8 @@ export class SqliteState implements CatalogState {
       file.base,
       file.schemaVersion,
       JSON.stringify(file.partition.map(valueToJson)),
+      file.footer?.bytes ?? null,
+      file.footer ? Buffer.from(file.footer.sha256, "hex") : null,
     )?.id;
     if (id === undefined) corrupt("a file was not inserted");
     const leaves = this.#leavesOf(table, file.schemaVersion);

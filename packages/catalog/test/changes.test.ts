@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Operation } from "../src/catalog.js";
 import { parsePosition } from "../src/position.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { append, create, dataFile, draft, part, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, draft, FOOTER, part, SCHEMA, statistics } from "./fixtures.js";
 
 const openCatalog = (path = ":memory:"): Promise<SqliteCatalog> =>
   SqliteCatalog.open({ path, clock: () => Date.UTC(2026, 2, 1) });
@@ -92,7 +92,7 @@ describe("changes", () => {
 
 describe("a rollback", () => {
   const stats = statistics(1, { min: 5n, max: 6n });
-  const files = (key: string) => [dataFile(key, { columns: [stats] })];
+  const files = (key: string) => [dataFile(key, { columns: [stats], footer: FOOTER })];
 
   it("brings files back with their statistics, and can be rolled back itself", async () => {
     await using catalog = await openCatalog();
@@ -109,7 +109,7 @@ describe("a rollback", () => {
       ["k1", "k3"],
       ["k1", "k2"],
     ]);
-    expect((await catalog.files("t1"))[1]).toMatchObject({ key: "k2", batchId: "b", addedIn: 5, columns: [stats] });
+    expect((await catalog.files("t1"))[1]).toMatchObject({ key: "k2", batchId: "b", addedIn: 5, columns: [stats], footer: FOOTER });
     expect((await catalog.tables()).map(({ rows, files: n, bytes }) => [rows, n, bytes])).toEqual([[2, 2, 200]]);
     // One file of the two does not tell its bounds.
     expect((await catalog.integerBounds("t1")).get(1)).toBeUndefined();

@@ -1,7 +1,7 @@
 /** Small drafts to commit. */
 
 import type { ColumnStatistics, Schema } from "@eider/core";
-import type { DataFile, Draft, Operation } from "../src/catalog.js";
+import type { DataFile, Draft, FileEnd, Operation } from "../src/catalog.js";
 import { rangeBatchId } from "../src/names.js";
 
 export const SCHEMA: Schema = {
@@ -23,6 +23,9 @@ export function statistics(fieldId: number, more: Partial<ColumnStatistics> = {}
     ...more,
   };
 }
+
+/** The end of a file. */
+export const FOOTER: FileEnd = { bytes: 20, sha256: "fedcba9876543210".repeat(4) };
 
 export function dataFile(key: string, more: Partial<DataFile> = {}): DataFile {
   return {

@@ -2,7 +2,7 @@ import { CatalogError, CorruptionError } from "@eider/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeEntry, type Entry, encodeEntry, encodeHeader } from "../src/entry.js";
-import { append, create, dataFile, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, FOOTER, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
 
 const ENTRY: Entry = {
   lake: "lake",
@@ -43,6 +43,7 @@ const ENTRY: Entry = {
     append("t1", "b", ["k"], {
       files: [
         dataFile("k", {
+          footer: FOOTER,
           partition: [null, "i5", -(2n ** 63n), 1.5, -0, Number.NaN, true, ""],
           columns: [
             statistics(1, { min: -(2n ** 63n), max: 2n ** 63n - 1n }),

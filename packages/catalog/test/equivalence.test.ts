@@ -9,7 +9,7 @@ import { check } from "../src/check.js";
 import { decodeEntry } from "../src/entry.js";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
 import { openSqlite, type SqliteDriver } from "../src/sqlite-driver.js";
-import { append, create, dataFile, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
+import { append, create, dataFile, FOOTER, hot, part, rearrange, SCHEMA, statistics } from "./fixtures.js";
 import { MemoryState } from "./memory-state.js";
 
 const BATCHES = ["b1", "b2", "b3", "b4", "__proto__", "é", "a\0b", "😀"];
@@ -237,6 +237,7 @@ function toOperation(planned: PlannedOperation, model: MemoryState, nextKey: () 
         addFiles: [
           dataFile(nextKey(), {
             rows: rows + miscounts,
+            footer: FOOTER,
             base: model.head().n,
             schemaVersion: version,
             partition: [null],

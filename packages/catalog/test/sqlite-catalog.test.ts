@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { BatchConflictError, CatalogError, InvalidInputError, NotFoundError } from "@eider/core";
 import { describe, expect, it } from "vitest";
 import { SqliteCatalog } from "../src/sqlite-catalog.js";
-import { append, create, dataFile, draft, hot, rearrange, SCHEMA, statistics, tempFolder } from "./fixtures.js";
+import { append, create, dataFile, draft, FOOTER, hot, rearrange, SCHEMA, statistics, tempFolder } from "./fixtures.js";
 
 /** A catalog in memory whose clock stands at `time`. */
 async function openCatalog(time = { now: Date.parse("2026-03-01T12:00:00.123Z") }): Promise<SqliteCatalog> {
@@ -137,6 +137,11 @@ describe("a commit", () => {
       "bad_draft",
     ],
     [
+      "with a bad hash of a footer",
+      draft(append("t1", "b", [], { files: [dataFile("k", { footer: { ...FOOTER, sha256: "00" } })] })),
+      "bad_draft",
+    ],
+    [
       "with statistics of a field twice",
       draft(append("t1", "b", [], { files: [dataFile("k", { columns: [statistics(1), statistics(1)] })] })),
       "bad_draft",
@@ -223,6 +228,7 @@ describe("a snapshot", () => {
     const file = dataFile("k", {
       bytes: 2 ** 53 - 1,
       rows: 7,
+      footer: FOOTER,
       partition: ["5", 5n, 2n ** 64n, 0.1, null, true],
       columns: [
         statistics(1, { valueCount: 7, nullCount: 1, min: -(2n ** 63n), max: 2n ** 53n + 1n, storedBytes: 9 }),

@@ -15,6 +15,7 @@ import {
   StoreError,
   storedSchema,
 } from "@eider/core";
+import { chunkDigest } from "@eider/core/node";
 import type { ObjectStore } from "@eider/storage";
 import type { StoredFile } from "../writer/data-file.js";
 import type { FileLayout } from "../writer/layout.js";
@@ -90,7 +91,7 @@ export class Stage {
       layout: {
         ...layout,
         wholeFiles: layout.wholeFiles || orderBy.length > 0,
-        parquet: { ...layout.parquet, keyValues },
+        parquet: { ...layout.parquet, keyValues, chunkDigest },
       },
       newKey: (values) => this.#newKey(values),
       keysAreNew: true,

@@ -1,6 +1,7 @@
 /** One Parquet object on its way into the store. */
 
 import { createHash } from "node:crypto";
+import type { FileEnd } from "@eider/catalog";
 import {
   AlreadyExistsError,
   type ColumnStatistics,
@@ -39,6 +40,8 @@ export interface StoredFile {
   /** Hex SHA-256 of the object. */
   readonly sha256: string;
   readonly columns: readonly ColumnStatistics[];
+  /** Of a file that has digests of its parts. */
+  readonly footer?: FileEnd;
 }
 
 /** One data file being encoded: small ones are put whole at the end, large ones stream while they grow. */
@@ -88,14 +91,19 @@ export class DataFileWriter {
    * @throws AlreadyExistsError there is an object of that key, perhaps this very one: see {@link closed}
    */
   async close(): Promise<StoredFile> {
-    await this.#take(this.#encoder.finish());
-    const { store, key } = this.#options;
-    const file = {
+    const end = this.#encoder.finish();
+    const footer = end.at(-1)!;
+    await this.#take(end);
+    const { store, key, parquet } = this.#options;
+    const file: StoredFile = {
       key,
       bytes: this.#bytes,
       rows: this.#encoder.rows,
       sha256: this.#hash.digest("hex"),
       columns: this.#encoder.statistics(),
+      ...(parquet.chunkDigest && {
+        footer: { bytes: footer.length, sha256: createHash("sha256").update(footer).digest("hex") },
+      }),
     };
     this.#closed = file;
     if (this.#upload) {
