@@ -8,7 +8,7 @@ function copiedBytes(scratch: Scratch): number {
   const sizes = new Map<number, number>();
   for (const entry of readdirSync(scratch.path, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || !path.includes("eider-cache-1")) continue;
+    if (!entry.isFile() || !path.includes("eider-cache-2")) continue;
     const { ino, size } = statSync(path);
     sizes.set(ino, size);
   }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { CorruptionError, StoreError } from "@eider/core";
 import { drainBody, resolveRange } from "./body.js";
+import type { ExcerptPlan } from "./cache-excerpt.js";
 import { CacheFileError, type CacheFolder, type Reservation } from "./cache-folder.js";
 import type { CachePiece, ObjectFacts } from "./cache-piece.js";
 import type { Flight } from "./flights.js";
@@ -46,6 +47,35 @@ export class CacheFetch {
         throw object.etag !== etag || expected.size === undefined ? changed(key) : damaged(key, found);
       }
       await this.#fill(room, object, keyHash, expected, flight);
+    } finally {
+      // Nothing is there any more if it was published.
+      await this.#folder.cancel([room]);
+    }
+  }
+
+  /** An excerpt of an object of `size` bytes. Returns how many were read from the store. */
+  async excerpt(keyHash: string, room: Reservation, size: number, plan: ExcerptPlan, flight: Flight): Promise<number> {
+    try {
+      const handle = await this.#folder.openReserved(room);
+      let fetched: number;
+      try {
+        const put = async (bytes: Uint8Array, at: number): Promise<void> => {
+          for (let done = 0; done < bytes.length; ) {
+            done += (await handle.write(bytes, done, bytes.length - done, at + done).catch(failedFile)).bytesWritten;
+          }
+        };
+        fetched = await plan.write(put, flight.signal);
+      } finally {
+        await handle.close();
+      }
+      const sha256 = await this.#folder.hashReserved(room).catch(failedFile);
+      if (sha256 === undefined) throw new Error(`the excerpt ${plan.name} has not the ${plan.bytes} bytes of its plan`);
+      const facts = { size, etag: "", modifiedAt: 0 };
+      const piece = { keyHash, facts, start: undefined, excerpt: plan.name, sha256 };
+      await this.#folder.publish(room, piece, () => flight.spoiled);
+      const replaced = this.#folder.excerpts(keyHash).filter(({ excerpt }) => plan.replaces.includes(excerpt!));
+      await Promise.all(replaced.map((old) => this.#folder.drop(old)));
+      return fetched;
     } finally {
       // Nothing is there any more if it was published.
       await this.#folder.cancel([room]);
@@ -141,6 +171,7 @@ export class CacheFetch {
       keyHash,
       facts,
       start: isWhole ? undefined : start,
+      excerpt: undefined,
       sha256: digest.toString("base64url"),
     };
     await this.#folder.publish(room, piece, () => flight.spoiled);

@@ -3,12 +3,15 @@ import { copyFile, type FileHandle, link, lstat, mkdir, open, readdir, rename, u
 import { join, resolve } from "node:path";
 import { PIECE_BYTES } from "./body.js";
 import { CacheIndex } from "./cache-index.js";
+import { CacheLeases } from "./cache-leases.js";
 import { CacheOwner } from "./cache-owner.js";
 import { type CachePiece, makePiece, newId, ownName, parseOwnName, parsePiece } from "./cache-piece.js";
 import { fileError, isAbsent } from "./file-error.js";
 
 /** Of every cached file, in seconds since the epoch. A file with another one was written to by somebody else. */
 const MODIFIED_SECONDS = 1_000_000_000;
+/** A use of a file that is held is told again when the last one was told so long ago. */
+const USE_MILLISECONDS = 60_000;
 /** Files whose last use is asked for at once. */
 const STAT_BATCH = 64;
 /** With more files than this, eviction goes on to a tenth below the limit, for it has to look at each of them. */
@@ -49,19 +52,22 @@ interface Inventory {
 export class CacheFolder {
   readonly #objects: string;
   readonly #owner: CacheOwner;
+  readonly #leases: CacheLeases;
   readonly #maxBytes: number;
   readonly #index = new CacheIndex();
   readonly #requests: Request[] = [];
   #serving: Promise<void> | undefined;
   #opened: Promise<void> | undefined;
-  #leases = 0;
+  #links = 0;
   evicted = 0;
   damaged = 0;
 
-  constructor(folder: string, maxBytes: number) {
-    const root = join(resolve(folder), "eider-cache-1");
+  /** @param keepMs how long leases stay after their last use, unless their room is needed */
+  constructor(folder: string, maxBytes: number, keepMs: number) {
+    const root = join(resolve(folder), "eider-cache-2");
     this.#objects = join(root, "objects");
     this.#owner = new CacheOwner(root);
+    this.#leases = new CacheLeases(keepMs);
     this.#maxBytes = maxBytes;
   }
 
@@ -71,9 +77,14 @@ export class CacheFolder {
     return this.#opened;
   }
 
-  /** The pieces of a key that this process knows of. Another one may have removed them. */
+  /** The pieces of a key that this process knows of, but for excerpts. Another one may have removed them. */
   pieces(keyHash: string): readonly CachePiece[] {
-    return this.#index.of(keyHash);
+    return this.#index.of(keyHash).filter(({ excerpt }) => excerpt === undefined);
+  }
+
+  /** The excerpts of a key, as {@link pieces}. */
+  excerpts(keyHash: string): readonly CachePiece[] {
+    return this.#index.of(keyHash).filter(({ excerpt }) => excerpt !== undefined);
   }
 
   path(piece: CachePiece): string {
@@ -170,9 +181,26 @@ export class CacheFolder {
     }
   }
 
-  /** Another path of the piece that stays until it is released, whatever becomes of the piece; undefined if it is gone. */
-  async lease(piece: CachePiece, suffix: string): Promise<string | undefined> {
-    const path = join(await this.#owner.folder(), ownName(piece.id, piece.bytes, `${++this.#leases}${suffix}`));
+  /**
+   * Another path of the piece that stays until it is released, whatever becomes of the piece; undefined if it is gone.
+   * The same for all who hold it at the same time.
+   */
+  lease(piece: CachePiece, suffix: string): Promise<string | undefined> {
+    const isUntouched = async (path: string): Promise<boolean> => {
+      const stats = await lstat(path).catch(() => undefined);
+      if (stats?.size === piece.bytes && stats.mtimeMs === MODIFIED_SECONDS * 1000) {
+        if (stats.atimeMs < Date.now() - USE_MILLISECONDS) await utimes(path, Date.now() / 1000, MODIFIED_SECONDS);
+        return true;
+      }
+      this.damaged++;
+      await this.drop(piece);
+      return false;
+    };
+    return this.#leases.take(piece.id, isUntouched, () => this.#link(piece, suffix));
+  }
+
+  async #link(piece: CachePiece, suffix: string): Promise<string | undefined> {
+    const path = join(await this.#owner.folder(), ownName(piece.id, piece.bytes, `${++this.#links}${suffix}`));
     try {
       await link(this.path(piece), path);
     } catch (error) {
@@ -187,8 +215,18 @@ export class CacheFolder {
     return undefined;
   }
 
-  async release(paths: Iterable<string>): Promise<void> {
-    await Promise.all([...paths].map((path) => unlink(path).catch(() => undefined)));
+  release(paths: Iterable<string>): Promise<void> {
+    return this.#leases.release(paths);
+  }
+
+  /** The hash of a reserved file that was filled, if it has its size. */
+  async hashReserved({ path, bytes }: Reservation): Promise<string | undefined> {
+    const handle = await open(path, "r");
+    try {
+      return (await handle.stat()).size === bytes ? await hashFile(handle) : undefined;
+    } finally {
+      await handle.close();
+    }
   }
 
   async drop(piece: CachePiece): Promise<void> {
@@ -207,6 +245,7 @@ export class CacheFolder {
   async close(): Promise<void> {
     await this.#opened?.catch(() => undefined);
     await this.#serving;
+    this.#leases.close();
     await this.#owner.close();
   }
 
@@ -270,7 +309,8 @@ export class CacheFolder {
   async #makeRoom(): Promise<number> {
     let inventory = await this.#look();
     if (inventory.total <= this.#maxBytes) return inventory.total;
-    if (await this.#owner.sweep()) inventory = await this.#look();
+    const released = await this.#leases.releaseIdle();
+    if ((await this.#owner.sweep()) || released) inventory = await this.#look();
     let { total } = inventory;
     const evictable = await lastUsed(
       inventory.pieces.filter(({ id }) => !inventory.pinned.has(id)),

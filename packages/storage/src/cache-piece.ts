@@ -5,14 +5,16 @@ import type { ObjectInfo } from "./store.js";
 export type ObjectFacts = Omit<ObjectInfo, "key">;
 
 /**
- * A cached file: a whole object, or one block of it. All that must be known of it is in its name, so that it appears
+ * A cached file: a whole object, one block of it, or an excerpt. All that must be known of it is in its name, so that it appears
  * with its facts in one step, and one listing of the folder is the whole index.
  */
 export interface CachePiece {
   readonly name: string;
   readonly keyHash: string;
-  /** Offset in the object; undefined for a whole one. */
+  /** Offset in the object; undefined for a whole one and for excerpts. */
   readonly start: number | undefined;
+  /** What an excerpt is called, see `cache-excerpt.ts`. */
+  readonly excerpt: string | undefined;
   /** Bytes of this file. */
   readonly bytes: number;
   /** SHA-256 of this file, base64url. */
@@ -22,6 +24,9 @@ export interface CachePiece {
   readonly facts: ObjectFacts;
 }
 
+/** Begins the name of an excerpt, and no number. */
+const EXCERPT = "x";
+const WHOLE = "whole";
 /** Not in base64url, hexadecimal or numbers. */
 const SEPARATOR = "~";
 /** The limit of file systems is 255. */
@@ -38,21 +43,23 @@ export function newId(): string {
 
 /** Undefined if its facts do not fit into a name: then it is not cached. */
 export function makePiece(piece: Omit<CachePiece, "name">): CachePiece | undefined {
-  const { keyHash, start, bytes, sha256, id, facts } = piece;
+  const { keyHash, start, excerpt, bytes, sha256, id, facts } = piece;
+  const part = excerpt === undefined ? (start ?? WHOLE) : `${EXCERPT}${excerpt}`;
   const etag = Buffer.from(facts.etag).toString("base64url");
-  const parts = [keyHash, start ?? "whole", bytes, facts.size, facts.modifiedAt, etag, sha256, id];
+  const parts = [keyHash, part, bytes, facts.size, facts.modifiedAt, etag, sha256, id];
   const name = parts.join(SEPARATOR);
   return name.length <= MAX_NAME ? { ...piece, name } : undefined;
 }
 
 export function parsePiece(name: string): CachePiece | undefined {
   const parts = name.split(SEPARATOR);
-  const [keyHash = "", start = "", bytes, size, modifiedAt, etag = "", sha256 = "", id = ""] = parts;
+  const [keyHash = "", part = "", bytes, size, modifiedAt, etag = "", sha256 = "", id = ""] = parts;
   const facts = { size: Number(size), etag: Buffer.from(etag, "base64url").toString(), modifiedAt: Number(modifiedAt) };
   const piece = {
     name,
     keyHash,
-    start: start === "whole" ? undefined : Number(start),
+    start: part === WHOLE || part.startsWith(EXCERPT) ? undefined : Number(part),
+    excerpt: part.startsWith(EXCERPT) ? part.slice(EXCERPT.length) : undefined,
     bytes: Number(bytes),
     sha256,
     id,

@@ -41,6 +41,11 @@ export interface CacheStoreOptions {
   readonly concurrency?: number;
   /** How long `localize` waits for others to release their files. Milliseconds, default 30,000. */
   readonly waitMs?: number;
+  /**
+   * How long files of `localize` keep their paths after they are released, for who asks for them again; shorter if their
+   * room is needed in this process. Milliseconds, default 0. Less than the `waitMs` of other processes.
+   */
+  readonly keepMs?: number;
 }
 
 /** What a `CacheStore` did since it was made. */
@@ -87,13 +92,20 @@ export class CacheStore extends StoreWrapper {
 
   constructor(inner: ObjectStore, options: CacheStoreOptions) {
     super(inner);
-    const { dir, wholeBytes = 16 * 1024 * 1024, blockBytes = 1024 * 1024, concurrency = 8, waitMs = 30_000 } = options;
+    const {
+      dir,
+      wholeBytes = 16 * 1024 * 1024,
+      blockBytes = 1024 * 1024,
+      concurrency = 8,
+      waitMs = 30_000,
+      keepMs = 0,
+    } = options;
     const maxBytes = checkSize("maxBytes", options.maxBytes, 1);
     this.#options = options;
     this.#namespace = options.namespace ?? (inner.url.startsWith("memory:") ? randomUUID() : inner.url);
     this.#wholeBytes = Math.min(maxBytes, checkSize("wholeBytes", wholeBytes, 0));
     this.#blockBytes = checkSize("blockBytes", blockBytes, 1);
-    this.#folder = new CacheFolder(dir, maxBytes);
+    this.#folder = new CacheFolder(dir, maxBytes, keepMs);
     this.#fetch = new CacheFetch(inner, this.#folder, this.#blockBytes);
     this.#copies = new CacheCopies({
       inner,
@@ -342,7 +354,7 @@ export class CacheStore extends StoreWrapper {
   async #outdate(keys: readonly string[], everywhere: boolean): Promise<void> {
     const hashes = new Set(keys.map((key) => this.#hash(key)));
     for (const hash of hashes) this.#flights.spoil(hash);
-    const known = [...hashes].flatMap((hash) => this.#folder.pieces(hash));
+    const known = [...hashes].flatMap((hash) => [...this.#folder.pieces(hash), ...this.#folder.excerpts(hash)]);
     await Promise.all(known.map((piece) => this.#folder.drop(piece)));
     // Where the cache cannot be looked at, nothing is served from it either.
     if (everywhere && !this.#closed) await this.#folder.purge(hashes).catch(() => undefined);

@@ -74,5 +74,5 @@ test("processes that share a cache and are killed in it leave it sound, within i
   expect(cache.stats.damaged).toBe(0);
   await cache[Symbol.asyncDispose]();
   // Nothing is left of the killed ones: no unfinished file, no lease.
-  expect(await readdir(join(folder, "cache", "eider-cache-1", "processes"))).toEqual([]);
+  expect(await readdir(join(folder, "cache", "eider-cache-2", "processes"))).toEqual([]);
 });

@@ -52,7 +52,7 @@ function world(Store: Cache, options: Partial<CacheStoreOptions> = {}): World {
 const read = async (store: ObjectStore, key: string, options?: GetOptions): Promise<Uint8Array> =>
   readBody((await store.get(key, options)).body);
 
-const objectsIn = (dir: string): Promise<string[]> => readdir(join(dir, "eider-cache-1", "objects"));
+const objectsIn = (dir: string): Promise<string[]> => readdir(join(dir, "eider-cache-2", "objects"));
 
 /** Bytes of all files below, each inode once: what the disk really holds. */
 async function bytesIn(dir: string): Promise<number> {
@@ -223,7 +223,7 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
           const expected = pattern(5000).slice(range?.start, range?.end);
           equal(await read(cache, "a", options), expected);
           const [name] = await objectsIn(dir);
-          await damage(join(dir, "eider-cache-1", "objects", name!));
+          await damage(join(dir, "eider-cache-2", "objects", name!));
           const reader = fresh ? another() : cache;
           equal(await read(reader, "a", options), expected);
           expect(reader.stats.damaged).toBe(1);
@@ -234,7 +234,7 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
       await inner.put("a", pattern(5000));
       await (await cache.localize(["a"])).release();
       const [name] = await objectsIn(dir);
-      await damage(join(dir, "eider-cache-1", "objects", name!));
+      await damage(join(dir, "eider-cache-2", "objects", name!));
       await using copies = await cache.localize(["a"]);
       equal(await readFile(copies.paths[0]!), pattern(5000));
     }
@@ -244,7 +244,7 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     const { cache, inner, dir, another } = world(Store);
     await inner.put("a", pattern(5000));
     await read(cache, "a");
-    const path = join(dir, "eider-cache-1", "objects", (await objectsIn(dir))[0]!);
+    const path = join(dir, "eider-cache-2", "objects", (await objectsIn(dir))[0]!);
     const { atime, mtime } = await stat(path);
     const bytes = await readFile(path);
     bytes[7]! ^= 4;
@@ -373,9 +373,9 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     await inner.put("b", pattern(1000, 9));
     await using copies = await cache.localize([{ key: "a", size: 1000, sha256 }]);
     equal(await readFile(copies.paths[0]!), bytes);
-    expect(copies.fetched).toEqual(["a"]);
+    expect([...copies.fetched]).toEqual([["a", 1000]]);
     await using both = await cache.localize(["b", "a"]);
-    expect(both.fetched).toEqual(["b"]);
+    expect([...both.fetched]).toEqual([["b", 1000]]);
     await both.release();
     await cache.purge(["b"]);
     for (const wrong of [{ size: 1000, sha256 }, { size: 999 }, { size: 1001 }]) {
@@ -456,9 +456,9 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     for (let i = 0; i < 2; i++) await expect(cache.localize(["a"])).rejects.toMatchObject({ code: "injected_fault" });
     expect(await bytesIn(dir)).toBe(0);
     equal(await read(cache, "a"), pattern(3_000_000));
-    const processes = await readdir(join(dir, "eider-cache-1", "processes"));
+    const processes = await readdir(join(dir, "eider-cache-2", "processes"));
     for (const process of processes) {
-      expect(await readdir(join(dir, "eider-cache-1", "processes", process))).toEqual([]);
+      expect(await readdir(join(dir, "eider-cache-2", "processes", process))).toEqual([]);
     }
   },
 
@@ -503,7 +503,7 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     await expect(readBody(body)).rejects.toMatchObject({ code: "store_closed" });
     await expect(cache.get("a")).rejects.toMatchObject({ code: "store_closed" });
     await expect(cache.localize(["a"])).rejects.toMatchObject({ code: "store_closed" });
-    expect(await readdir(join(dir, "eider-cache-1", "processes"))).toEqual([]);
+    expect(await readdir(join(dir, "eider-cache-2", "processes"))).toEqual([]);
     expect(await objectsIn(dir)).toHaveLength(2);
   },
 
@@ -512,8 +512,8 @@ const checks: Readonly<Record<string, (Store: Cache) => Promise<void>>> = {
     await inner.put("a", pattern(100));
     await inner.put("b", pattern(200));
     await read(cache, "a");
-    await rm(join(dir, "eider-cache-1"), { recursive: true });
-    await writeFile(join(dir, "eider-cache-1"), "a file");
+    await rm(join(dir, "eider-cache-2"), { recursive: true });
+    await writeFile(join(dir, "eider-cache-2"), "a file");
     equal(await read(cache, "a"), pattern(100));
     equal(await read(cache, "b"), pattern(200));
     await expect(cache.localize(["a"])).rejects.toThrow(StoreError);
