@@ -3,11 +3,13 @@
  * over the **source rows** (never over our files), with pruning and without it.
  */
 
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { type FilePredicate, type ListedFile, SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
 import { FakeS3 } from "@eider/test-s3";
-import { Lake, type Query, type Table, type TableOptions } from "eider";
+import { Lake, type Query, type QueryStats, type Table, type TableOptions } from "eider";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FILES } from "./support/files.js";
@@ -76,22 +78,28 @@ const MODES: readonly (readonly [prune: boolean, read: Read])[] = [
   [false, awaited],
 ];
 
-/** Every query gives what it gives over the source rows. Returns the share of queries that read fewer files than there are. */
+/**
+ * Every query gives what it gives over the source rows. Returns the share of queries that read fewer files than there are.
+ * @param before is called before each query, `after` with what it read
+ */
 async function compare(
   lake: Lake,
   source: Rows,
   queries: readonly Condition[],
   modes: typeof MODES = MODES,
+  { before, after }: { before?: () => Promise<void>; after?: (stats: QueryStats) => void } = {},
 ): Promise<number> {
   let pruned = 0;
   for (const query of queries) {
     const text = withLiterals(query);
     const expected = await source.query(text);
     for (const [prune, read] of modes) {
+      await before?.();
       const running = lake.with({ prune }).sql(query.sql, query.values);
       const rows = (await read(running)).map((row) => Object.values(row as Row).map(plain));
       expect(rows, text).toEqual(expected);
       const { filesRead, filesConsidered } = running.stats!;
+      after?.(running.stats!);
       if (!prune) expect(filesRead).toBe(filesConsidered);
       else if (filesRead < filesConsidered) pruned++;
     }
@@ -110,48 +118,84 @@ async function sourceRows(): Promise<Rows> {
 
 interface Layout extends Pick<TableOptions, "partitionBy" | "orderBy"> {
   readonly store: "memory" | "folder" | "S3";
+  /** Whether only columns of the data files are copied, and nothing of a file is there when a query begins. */
+  readonly byColumns?: true;
 }
 
 const LAYOUTS: Readonly<Record<string, Layout>> = {
   "in memory": { store: "memory", orderBy: ["id"] },
+  "in memory, copied by columns": { store: "memory", byColumns: true },
   "in a folder": { store: "folder" },
   "in a folder, partitioned by value and day": { store: "folder", partitionBy: ["b", "day(ts)"] },
   "in a folder, partitioned by bucket, ordered": { store: "folder", partitionBy: ["bucket(4, id)"], orderBy: ["x"] },
-  "on S3, partitioned by bucket": { store: "S3", partitionBy: ["bucket(3, w)"] },
+  "on S3, partitioned by bucket, copied by columns": {
+    store: "S3",
+    partitionBy: ["bucket(3, w)"],
+    byColumns: true,
+  },
 };
 
-async function openLake(store: Layout["store"], s3: FakeS3 | undefined): Promise<Lake> {
-  if (store === "memory") return Lake.open("memory:", FILES);
-  if (!s3) return Lake.open(`${temporaryFolder()}/lake`, FILES);
-  return Lake.open(s3LakeUrl(s3, await s3.makeBucket(), "lake"), { ...FILES, cacheDir: temporaryFolder() });
+async function openLake({ store, byColumns }: Layout, s3: FakeS3 | undefined, cacheDir: string): Promise<Lake> {
+  const options = { ...FILES, cacheDir, ...(byColumns && { wholeFileBytes: 0 }) };
+  if (store === "memory") return Lake.open("memory:", options);
+  if (!s3) return Lake.open(`${temporaryFolder()}/lake`, options);
+  return Lake.open(s3LakeUrl(s3, await s3.makeBucket(), "lake"), options);
 }
 
-describe.each(Object.entries(LAYOUTS))("generated queries over a table %s", (layout, { store, ...options }) => {
-  let s3: FakeS3 | undefined;
-  let lake: Lake;
-  let source: Rows;
+/** Removes all copies of data files, by whatever name they are held. */
+async function emptyCache(cacheDir: string): Promise<void> {
+  for (const entry of await readdir(cacheDir, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile() && entry.parentPath.includes("eider-cache-2")) await rm(join(entry.parentPath, entry.name));
+  }
+}
 
-  beforeAll(async () => {
-    s3 = store === "S3" ? await FakeS3.start() : undefined;
-    lake = await openLake(store, s3);
-    source = await sourceRows();
-    await fill(lake, source, options);
-  });
+describe.each(Object.entries(LAYOUTS))(
+  "generated queries over a table %s",
+  (layout, { store, byColumns, ...options }) => {
+    let s3: FakeS3 | undefined;
+    let lake: Lake;
+    let source: Rows;
+    let cacheDir: string;
 
-  afterAll(async () => {
-    await lake.close();
-    await s3?.[Symbol.asyncDispose]();
-    vi.unstubAllEnvs();
-    source.connection.closeSync();
-  });
+    beforeAll(async () => {
+      s3 = store === "S3" ? await FakeS3.start() : undefined;
+      cacheDir = temporaryFolder();
+      lake = await openLake({ store, ...(byColumns && { byColumns }) }, s3, cacheDir);
+      source = await sourceRows();
+      await fill(lake, source, options);
+    });
 
-  test("answer as over the source rows, with pruning and without", async () => {
-    const seed = SEED + Object.keys(LAYOUTS).indexOf(layout);
-    const share = await compare(lake, source, fc.sample(statement, { numRuns: QUERIES, seed }));
-    console.log(`${QUERIES} queries (seed ${seed}): ${(100 * share).toFixed(1)}% read fewer files than there are`);
-    expect(share).toBeGreaterThan(0.3);
-  }, 600_000);
-});
+    afterAll(async () => {
+      await lake.close();
+      await s3?.[Symbol.asyncDispose]();
+      vi.unstubAllEnvs();
+      source.connection.closeSync();
+    });
+
+    test("answer as over the source rows, with pruning and without", async () => {
+      const seed = SEED + Object.keys(LAYOUTS).indexOf(layout);
+      const numRuns = byColumns ? Math.ceil(QUERIES / 3) : QUERIES;
+      const queries = fc.sample(statement, { numRuns, seed });
+      const before = byColumns && (() => emptyCache(cacheDir));
+      let [files, bytes] = [0, 0];
+      const after = ({ filesRead, from }: QueryStats): void => {
+        files += filesRead;
+        bytes += from.store.bytes;
+      };
+      const share = await compare(lake, source, queries, byColumns ? [[true, streamed]] : MODES, {
+        ...(before && { before }),
+        after,
+      });
+      console.log(`${numRuns} queries (seed ${seed}): ${(100 * share).toFixed(1)}% read fewer files than there are`);
+      expect(share).toBeGreaterThan(0.3);
+      if (!byColumns) return;
+      const [average] = await lake.sql<{ bytes: number }>`SELECT avg(bytes) AS bytes FROM eider.files`;
+      const fetched = bytes / (files * average!.bytes);
+      console.log(`${(100 * fetched).toFixed(1)}% of the bytes of the files that they read were fetched`);
+      expect(fetched).toBeLessThan(0.9);
+    }, 600_000);
+  },
+);
 
 interface FalsePrune {
   /** What a catalog that prunes too much makes of each part of a predicate. */

@@ -109,7 +109,13 @@ describe("a rollback", () => {
       ["k1", "k3"],
       ["k1", "k2"],
     ]);
-    expect((await catalog.files("t1"))[1]).toMatchObject({ key: "k2", batchId: "b", addedIn: 5, columns: [stats], footer: FOOTER });
+    expect((await catalog.files("t1"))[1]).toMatchObject({
+      key: "k2",
+      batchId: "b",
+      addedIn: 5,
+      columns: [stats],
+      footer: FOOTER,
+    });
     expect((await catalog.tables()).map(({ rows, files: n, bytes }) => [rows, n, bytes])).toEqual([[2, 2, 200]]);
     // One file of the two does not tell its bounds.
     expect((await catalog.integerBounds("t1")).get(1)).toBeUndefined();

@@ -15,6 +15,7 @@ import type { RangePool } from "@eider/core/ranges";
 import { QueryEngine } from "@eider/query";
 import { FileStore, MemoryStore, type ObjectStore, openStore } from "@eider/storage";
 import { uuidv7 } from "./ids.js";
+import { copiesFolder } from "./lake-cache.js";
 import { readLakeFile, writeLakeFile } from "./lake-file.js";
 import { catalogPath } from "./local/catalog-path.js";
 import { Journal } from "./local/journal.js";
@@ -270,6 +271,7 @@ async function assemble(
   }
   const { clock, timer, newId } = sources(options);
   const tempFolder = resolve(options.cacheDir ?? tmpdir());
+  const cacheFolder = copiesFolder(store, options.cacheDir, catalog.lakeId);
   const logger = options.logger ?? {};
   const ranges = rangeThreads({ threads: options.threads, logger });
   let engine: Promise<QueryEngine> | undefined;
@@ -293,6 +295,8 @@ async function assemble(
           store,
           tempDir: tempFolder,
           ...(options.cacheBytes !== undefined && { cacheBytes: options.cacheBytes }),
+          ...(cacheFolder !== undefined && { cacheFolder }),
+          ...(options.wholeFileBytes !== undefined && { wholeFileBytes: options.wholeFileBytes }),
           ...(options.memoryBytes !== undefined && { memoryBytes: options.memoryBytes }),
           ...(options.threads !== undefined && { threads: options.threads }),
           ...(options.sqlAccess && { sqlAccess: options.sqlAccess }),

@@ -59,6 +59,7 @@ const LAKE: Rules<LakeOptions> = {
   mode: oneOf("create", "open", "read"),
   cacheDir: text,
   cacheBytes: amount,
+  wholeFileBytes: amount,
   memoryBytes: amount,
   stalenessMs: amount,
   inlineBytes: {

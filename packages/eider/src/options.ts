@@ -25,15 +25,21 @@ export interface LakeOptions {
   /** `create` (default): make the lake if there is none. `open`: it must exist. `read`: it must exist and nothing is written. */
   readonly mode?: "create" | "open" | "read";
   /**
-   * Folder for temporary files: spooled input, local copies, sorts that spill; and for a shared lake's index, which is
-   * worth keeping: without it the next start reads the log again. Default: the system's folder for temporary files.
+   * Folder for temporary files: spooled input, sorts that spill; and for what is worth keeping of a lake that is elsewhere:
+   * the index of a shared one, without which the next start reads the log again, and copies of data files, which processes
+   * share. Default: the system's folder for temporary files.
    */
   readonly cacheDir?: string;
   /**
-   * Bytes of the copies of data files that queries make where the store is no folder. All files of one query must fit
-   * (`cache_too_small`). Default 4 GiB.
+   * Bytes of the copies of data files that queries make where the store is no folder, of all processes that share them.
+   * Those of one query must fit (`cache_too_small`). Default 4 GiB.
    */
   readonly cacheBytes?: number;
+  /**
+   * Of data files that are larger than so many bytes, only the columns that a query reads are copied; smaller ones are
+   * copied whole. Default 16 MiB.
+   */
+  readonly wholeFileBytes?: number;
   /** DuckDB's memory limit in bytes. Default: DuckDB's own, 80% of the machine's memory. */
   readonly memoryBytes?: number;
   /**

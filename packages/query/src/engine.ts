@@ -10,16 +10,17 @@ import { EngineQuery, type QueryRunner, type RunningQuery } from "./engine-query
 import { HotFiles } from "./hot-files.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
+import { isMissingColumn, MissingColumns } from "./missing-columns.js";
 import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
 import { once } from "./once.js";
 import { matchParameters } from "./parameters.js";
 import { ParquetImporter } from "./parquet-import.js";
-import { type Plan, Planner } from "./plan.js";
+import { type Plan, Planner, type PlanOptions } from "./plan.js";
 import type { EngineQueryOptions, ParquetImport, Query, QueryColumn } from "./query.js";
 import { explainReads, totalReads } from "./reads.js";
 import { rewrite } from "./rewrite.js";
 import { Run } from "./run.js";
-import { PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
+import { COLUMN_OPTIMIZERS, PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
 import type { ScopeOptions } from "./scope/options.js";
 import { ProcessPool } from "./scope/process-pool.js";
 import { ScopePlanner } from "./scope/scope-planner.js";
@@ -45,6 +46,10 @@ export interface EngineOptions {
    * Default 4 GiB.
    */
   readonly cacheBytes?: number;
+  /** Folder of those copies, which other processes may share. Default: one of its own, which goes with the engine. */
+  readonly cacheFolder?: string;
+  /** Of larger data files, only the columns that a query reads are copied. Bytes, default 16 MiB. */
+  readonly wholeFileBytes?: number;
   /**
    * What SQL may touch besides the tables. `all` (default): whatever the process may. `lake`: files below the lake's
    * own folder, for reading only.
@@ -80,17 +85,22 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     this.#native = native;
     this.#options = options;
     this.#temp = temp;
-    const { store, cacheBytes } = options;
+    const { store, cacheBytes, cacheFolder, wholeFileBytes } = options;
     this.#files = new LocalFiles({
       store,
       temp,
       ...(cacheBytes !== undefined && { cacheBytes }),
+      ...(cacheFolder !== undefined && { cacheFolder }),
+      ...(wholeFileBytes !== undefined && { wholeFileBytes }),
       onFull: () => this.#closeIdle(),
     });
     // Plans need no cores and little memory of their own.
-    this.#scans = new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers: PLANNING_OPTIMIZERS }));
+    const scanPlanner = (optimizers: readonly string[]): ScanPlanner =>
+      new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers }));
+    this.#scans = scanPlanner(PLANNING_OPTIMIZERS);
     this.#hot = new HotFiles(options.catalog, join(temp.path, "hot"));
-    this.#planner = new Planner(options.catalog, this.#files, this.#hot, this.#scans);
+    const columns = scanPlanner(COLUMN_OPTIMIZERS);
+    this.#planner = new Planner(options.catalog, this.#files, this.#hot, this.#scans, columns);
     this.#scopes = new ProcessPool({ entry: options.scopeEntry, cwd: temp.path });
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
@@ -126,8 +136,13 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
 
   /** Where data files are: the store's folder, if it has one, and the local copies. */
   #folders(): string[] {
-    const inStore = this.#options.store.localPath?.("_eider");
-    return [...(inStore === undefined ? [] : [dirname(inStore)]), this.#temp.path];
+    const { store, cacheFolder } = this.#options;
+    const inStore = store.localPath?.("_eider");
+    return [
+      ...(inStore === undefined ? [] : [dirname(inStore)]),
+      ...(cacheFolder ? [cacheFolder] : []),
+      this.#temp.path,
+    ];
   }
 
   /** A query that runs when it is used. */
@@ -140,6 +155,34 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
    * @throws QueryError, NotFoundError `snapshot_not_found`, LimitError, CorruptionError, or the signal's reason
    */
   async start(input: SqlInput, options: EngineQueryOptions, mode: "stream" | "all"): Promise<RunningQuery> {
+    const withAllColumns = (): Promise<RunningQuery> => this.#start(input, { ...options, allColumns: true }, mode);
+    let running = await this.#start(input, options, mode).catch((error: unknown) => {
+      if (error instanceof MissingColumns) return withAllColumns();
+      throw error;
+    });
+    return {
+      shape: running.shape,
+      async *chunks() {
+        let delivered = false;
+        try {
+          for await (const chunk of running.chunks()) {
+            delivered = true;
+            yield chunk;
+          }
+          return;
+        } catch (error) {
+          if (delivered || !(error instanceof MissingColumns)) throw error;
+        }
+        await running.close();
+        running = await withAllColumns();
+        yield* running.chunks();
+      },
+      stats: () => running.stats(),
+      close: () => running.close(),
+    };
+  }
+
+  async #start(input: SqlInput, options: PlanOptions, mode: "stream" | "all"): Promise<RunningQuery> {
     const startedAt = performance.now();
     const prepared = await this.#prepare(input, options);
     const { run, plan } = prepared;
@@ -279,7 +322,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   }
 
   /** Plans a statement and gives it a session. */
-  async #prepare(input: SqlInput, options: EngineQueryOptions) {
+  async #prepare(input: SqlInput, options: PlanOptions) {
     this.#assertOpen();
     const statement = parseStatement(input.text);
     this.#assertAllowed(statement);
@@ -345,14 +388,14 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     const index = alone ? -1 : this.#idle.findIndex((session) => session.key === plan.key);
     if (index >= 0) {
       const session = this.#idle.splice(index, 1)[0]!;
-      // It holds the files by other paths.
-      await plan.release?.();
+      await session.adopt(plan);
       return session;
     }
     try {
       if (alone) return await Session.alone(this.#native, await this.#openInstance(), plan);
       return await Session.open(this.#native, await this.#instance, plan);
     } catch (error) {
+      await plan.files?.release();
       await plan.release?.();
       throw error;
     }
@@ -367,6 +410,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   async #giveBack(session: Session, finished: boolean): Promise<void> {
     if (!finished || this.#closed) return session.close();
     if (session.servesOnce) return this.#retire(session);
+    await session.rest();
     this.#idle.push(session);
     if (this.#idle.length > IDLE_SESSIONS) this.#retire(this.#idle.shift()!);
   }
@@ -389,6 +433,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       throw error;
     const read = readDuckDBError(error);
     if (isFatal(read)) this.#replaceInstance();
+    if (isMissingColumn(read.message)) throw new MissingColumns(error);
     if (!HARMLESS.has(read.type)) {
       const fault = await this.#files.findFault(plan.files, read.message);
       if (fault) throw fault;

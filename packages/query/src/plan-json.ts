@@ -14,6 +14,8 @@ export interface PlannedScan {
   readonly table: string;
   /** True for all rows of the table that the statement can use. */
   predicate(fields: readonly Field[]): FilePredicate;
+  /** Those of the columns whose values the statement can use. */
+  columns(fields: readonly Field[]): readonly Field[];
 }
 
 type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -42,6 +44,7 @@ function collect(node: JsonObject, above: readonly Json[], scans: PlannedScan[])
       schema: String(schema),
       table,
       predicate: (fields) => new Scan(node, fields).predicate(above),
+      columns: (fields) => new Scan(node, fields).columns(),
     });
   }
   // A function of tables, as `range((SELECT …))`, is a GET too, and has what it reads below it.
@@ -86,6 +89,15 @@ class Scan {
     });
     const columns = this.#outputs();
     return allOf([...pushed, ...above.map((expression) => this.#expression(object(expression), columns))]);
+  }
+
+  /** Whatever is read of a column, be it a field of a struct, all of it counts. Columns that are none, as `rowid`, do not. */
+  columns(): readonly Field[] {
+    const ids = list(this.#node.column_indexes).map((id) => object(id).index);
+    const indexes = [...ids, ...list(object(this.#node.table_filters).filters).map((entry) => object(entry).key)];
+    // Of a plan that has no columns where it should have, nothing is known.
+    if (ids.length === 0 || indexes.some((index) => typeof index !== "number")) return this.#fields;
+    return indexes.flatMap((index) => this.#fields[Number(index)] ?? []);
   }
 
   /** The table's column behind each column that the scan gives. */

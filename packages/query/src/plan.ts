@@ -14,14 +14,14 @@ import { NotFoundError, nameKey, QueryError } from "@eider/core";
 import { changesSql, resolveChanges, type TableChanges } from "./changes-table.js";
 import { brokenView, unknownTableMessage } from "./duckdb-error.js";
 import type { BatchesFile, HotFile, HotFiles } from "./hot-files.js";
-import type { HeldFiles, LocalFiles } from "./local-files.js";
+import type { HeldFiles, LocalFiles, WantedFile } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { EngineQueryOptions } from "./query.js";
 import { type TableReads, tableReads } from "./reads.js";
 import { changesNamespace, rewriteQuery } from "./rewrite.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
 import { refusalOf } from "./scope/guard.js";
-import type { SessionPlan, TableView } from "./session.js";
+import type { Session, SessionPlan, TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
 import type { Statement, TimeTravel } from "./statement.js";
 import { namedSystemTables, systemTable } from "./system-tables.js";
@@ -47,7 +47,7 @@ export interface Plan {
   readonly snapshot: number;
   readonly session: SessionPlan;
   /** Those that may hold rows that the statement wants. */
-  readonly files: readonly ListedFile[];
+  readonly files: readonly WantedFile[];
   readonly reads: readonly TableReads[];
   /** All names at the query's snapshot, of tables and views. */
   readonly tables: readonly string[];
@@ -55,6 +55,11 @@ export interface Plan {
   readonly broken: ReadonlyMap<string, string>;
   /** Snapshot of each `AT`, in the statement's order. */
   readonly travels: readonly number[];
+}
+
+export interface PlanOptions extends EngineQueryOptions {
+  /** Whether any column may be read, whatever the plan says. Default false. */
+  readonly allColumns?: boolean;
 }
 
 /** A statement's tables and views, by snapshot: the main one, and those that `AT` names. */
@@ -72,6 +77,8 @@ export class Planner implements AsyncDisposable {
   readonly #files: LocalFiles;
   readonly #hot: HotFiles;
   readonly #scans: ScanPlanner;
+  /** Asked for columns alone, where they matter. */
+  readonly #columns: ScanPlanner;
   /** Of statements whose plan is the same at any time. */
   readonly #plans = new Map<string, Promise<StatementScans | undefined>>();
   readonly #lists = new Map<string, Promise<Relations>>();
@@ -81,23 +88,25 @@ export class Planner implements AsyncDisposable {
   /** Where the same file always has the same path. */
   readonly #views = new Map<string, Promise<TableView>>();
 
-  constructor(catalog: Catalog, files: LocalFiles, hot: HotFiles, scans: ScanPlanner) {
+  constructor(catalog: Catalog, files: LocalFiles, hot: HotFiles, scans: ScanPlanner, columns: ScanPlanner) {
     this.#catalog = catalog;
     this.#files = files;
     this.#hot = hot;
     this.#scans = scans;
+    this.#columns = columns;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#scans[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scans[Symbol.asyncDispose]();
+    await this.#columns[Symbol.asyncDispose]();
   }
 
   /**
    * @throws QueryError `unknown_table` (for `AT`), `bad_snapshot`; NotFoundError `snapshot_not_found`
    * @throws CorruptionError, LimitError where local copies of objects are made
    */
-  async plan(said: Statement, values: BoundParameters, options: EngineQueryOptions): Promise<Plan> {
-    const { at, batchId, prune = true, signal } = options;
+  async plan(said: Statement, values: BoundParameters, options: PlanOptions): Promise<Plan> {
+    const { at, batchId, prune = true, allColumns = false, signal } = options;
     const snapshot = await snapshotOf(this.#catalog, at);
     const all = await this.#list(snapshot);
     const main = await this.#expand(all, (name) => said.needsAllTables || isNamed(name, said.names));
@@ -107,12 +116,15 @@ export class Planner implements AsyncDisposable {
     const tables: Tables = { snapshot, main, changes, ...(await this.#travel(said, values)) };
     const statement = withViews(said, [main, ...tables.others.values()]);
     const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
-    const files: ListedFile[] = [];
+    const files: WantedFile[] = [];
     const keys: string[] = [];
     const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
       const resolved = await Promise.all(of.map((table, i) => this.resolve(table, then, wanted[i]!, batchId)));
-      files.push(...resolved.flatMap((table) => table.files));
+      for (const { table, files: found } of resolved) {
+        const columns = allColumns ? undefined : scans?.columns(table, travel);
+        files.push(...found.map((file) => ({ file, columns })));
+      }
       keys.push(resolved.map(({ key }) => key).join());
       return resolved;
     };
@@ -128,16 +140,17 @@ export class Planner implements AsyncDisposable {
     for (const [then, { tables: of }] of tables.others) there.set(then, await resolve(of, then, then));
     for (const { table, after, until, appends } of changes) {
       keys.push(`changes:${table.id}:${after}:${until}`);
-      files.push(...appends.flatMap((batch) => batch.files));
+      files.push(...appends.flatMap((batch) => batch.files.map((file) => ({ file, columns: undefined }))));
     }
     for (const shown of [main, ...tables.others.values()]) keys.push(viewsKey(shown));
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
     const reads: TableReads[] = [];
-    const holds: { release(): Promise<void> }[] = [held];
+    const holds: { release(): Promise<void> }[] = [];
     const release = async (): Promise<void> => {
       for (const hold of holds) await hold.release();
     };
+    keys.push(held.key);
     try {
       const show = async (of: readonly ResolvedTable[], then: number, { views: own }: Shown): Promise<TableView[]> => {
         const views: TableView[] = [];
@@ -188,9 +201,10 @@ export class Planner implements AsyncDisposable {
         files,
         reads,
         travels: tables.travels,
-        session: { key: keys.join(";"), main: views, others, now, release },
+        session: { key: keys.join(";"), main: views, others, now, files: held, release },
       };
     } catch (error) {
+      await held.release();
       await release();
       throw error;
     }
@@ -234,7 +248,9 @@ export class Planner implements AsyncDisposable {
     { main, others, travels, changes }: Tables,
   ): Promise<StatementScans | undefined> {
     if (statement.needsAllTables) return undefined;
-    if (![main, ...others.values()].some(({ tables }) => tables.some(({ files }) => files > 1))) return undefined;
+    const tables = [main, ...others.values()].flatMap((of) => of.tables);
+    const choosesColumns = tables.some(({ bytes }) => this.#files.choosesColumns(bytes));
+    if (!choosesColumns && !tables.some(({ files }) => files > 1)) return undefined;
     const keyOf = (of: Shown): string =>
       [...of.tables.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`), viewsKey(of)].join();
     const system = namedSystemTables(statement.names);
@@ -247,7 +263,7 @@ export class Planner implements AsyncDisposable {
     const scans = await remember(this.#plans, key, CACHED_PLANS, async () => {
       const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
       const show = ({ tables, views }: Shown): TableView[] => [...tables.map(empty), ...views.map(viewOf)];
-      const tables: SessionPlan = {
+      const plan: SessionPlan = {
         key: shown,
         main: [
           ...(await Promise.all(system.map((name) => systemTable(name)))),
@@ -263,7 +279,12 @@ export class Planner implements AsyncDisposable {
         ],
         others: new Map([...others].map(([then, of]) => [then, show(of)])),
       };
-      return this.#scans.plan(tables, statement.names, (session) => rewriteQuery(statement, values, travels, session));
+      const toSql = (session: Session): string | undefined => rewriteQuery(statement, values, travels, session);
+      const scans = await this.#scans.plan(plan, statement.names, toSql);
+      // At another time another plan might hold.
+      if (!choosesColumns || !scans || scans.now !== undefined) return scans;
+      const narrower = await this.#columns.plan(plan, statement.names, toSql);
+      return narrower ? scans.narrowedBy(narrower) : scans;
     });
     if (scans?.now !== undefined) this.#plans.delete(key);
     return scans;
@@ -278,7 +299,8 @@ export class Planner implements AsyncDisposable {
       if (table.hotBatches > 0) throw hotRows(table, snapshot);
       const resolved = await this.resolve(table, snapshot, ANY_FILE);
       // Held until the engine closes, for nobody knows how long what is printed is used.
-      return (await this.view(resolved, await this.#files.hold(resolved.files), [])).sql;
+      const held = await this.#files.hold(resolved.files.map((file) => ({ file, columns: undefined })));
+      return (await this.view(resolved, held, [])).sql;
     }
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });

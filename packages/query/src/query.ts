@@ -44,7 +44,7 @@ export interface QueryColumn {
   readonly type: string;
 }
 
-/** Files or batches, and how large they are as a whole: DuckDB reads the columns of them that it needs. */
+/** Files or batches, and bytes of them. */
 export interface ReadCount {
   readonly count: number;
   readonly bytes: number;
@@ -57,8 +57,10 @@ export interface QueryStats {
   readonly filesConsidered: number;
   readonly filesRead: number;
   /**
-   * Where what was read came from. `store`: data files of a folder, read where they are, or fetched by this query.
-   * `cache`: copies of data files that were there already. `hot`: hot batches, which are in the catalog.
+   * Where what was read came from. `store`: data files of a folder, read where they are, with their sizes, or else files of
+   * which this query fetched something, with the bytes that it fetched. `cache`: data files of which all that is needed had
+   * been copied, with the bytes of the copies. `hot`: hot batches, which are in the catalog. DuckDB reads of the files and
+   * copies what it needs.
    */
   readonly from: { readonly store: ReadCount; readonly cache: ReadCount; readonly hot: ReadCount };
   readonly elapsedMs: number;

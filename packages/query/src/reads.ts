@@ -16,19 +16,20 @@ export function tableReads(
   { name, files: filesConsidered, hotBatches, hotBytes }: TableInfo,
   snapshot: number,
   files: readonly ListedFile[],
-  { fetched }: HeldFiles,
+  held: HeldFiles,
 ): TableReads {
-  const count = (of: readonly ListedFile[]): ReadCount => ({
-    count: of.length,
-    bytes: of.reduce((sum, { bytes }) => sum + bytes, 0),
-  });
+  const sources = files.map((file) => held.source(file));
+  const count = (from: "store" | "cache"): ReadCount => {
+    const of = sources.filter((source) => source.from === from);
+    return { count: of.length, bytes: of.reduce((sum, { bytes }) => sum + bytes, 0) };
+  };
   return {
     table: name,
     snapshot,
     filesConsidered,
     from: {
-      store: count(files.filter(({ key }) => fetched(key))),
-      cache: count(files.filter(({ key }) => !fetched(key))),
+      store: count("store"),
+      cache: count("cache"),
       hot: { count: hotBatches, bytes: hotBytes },
     },
   };

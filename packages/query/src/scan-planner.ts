@@ -25,6 +25,12 @@ export const PLANNING_OPTIMIZERS: readonly string[] = [
   "cte_filter_pusher",
 ];
 
+/**
+ * Those of an instance that tells which columns of subqueries and CTEs nobody uses. DuckDB 1.5 cannot make such a plan of
+ * every statement (`inequal types`): without `build_side_probe_side`, which swaps sides of joins, of none with a CTE.
+ */
+export const COLUMN_OPTIMIZERS: readonly string[] = [...PLANNING_OPTIMIZERS, "unused_columns", "build_side_probe_side"];
+
 const IDLE_SESSIONS = 4;
 
 export class ScanPlanner implements AsyncDisposable {
@@ -33,7 +39,7 @@ export class ScanPlanner implements AsyncDisposable {
   #planning: Promise<Planning> | undefined;
   #idle: Session[] = [];
 
-  /** @param open opens an instance with {@link PLANNING_OPTIMIZERS}, on first use */
+  /** @param open opens an instance with {@link PLANNING_OPTIMIZERS} or {@link COLUMN_OPTIMIZERS}, on first use */
   constructor(native: Native, open: () => Promise<NativeDatabase>) {
     this.#native = native;
     this.#open = open;
@@ -174,24 +180,51 @@ export class StatementScans {
   readonly #main: string;
   readonly #databases: ReadonlyMap<number, string>;
   readonly #scans: readonly PlannedScan[];
+  /** The same query, planned so that it may read fewer columns. */
+  readonly #narrower: StatementScans | undefined;
   /** The time at which they hold: the session that runs the query must have it as its clock. */
   readonly now: string | undefined;
 
-  constructor({ database, databases }: SessionNames, scans: readonly PlannedScan[], now: string | undefined) {
+  constructor(
+    { database, databases }: SessionNames,
+    scans: readonly PlannedScan[],
+    now: string | undefined,
+    narrower?: StatementScans,
+  ) {
     this.now = now;
+    this.#narrower = narrower;
     this.#main = database;
     this.#databases = databases;
     this.#scans = scans;
   }
 
   /** True for every row of a table that the query needs; `travel` is the snapshot that its `AT` names. */
-  predicate({ name, schema }: TableInfo, travel?: number): FilePredicate {
+  predicate(table: TableInfo, travel?: number): FilePredicate {
+    // A table without a scan is not in the query (its name stands for something else there), or behind a false condition.
+    return anyOf(this.#scansOf(table, travel).map((scan) => scan.predicate(table.schema.fields)));
+  }
+
+  /** With what another plan of the query says of columns. */
+  narrowedBy(other: StatementScans): StatementScans {
+    const names = { database: this.#main, databases: this.#databases };
+    return new StatementScans(names, this.#scans, this.now, other);
+  }
+
+  /** Field ids of the table's columns that the query may read; undefined for all. */
+  columns(table: TableInfo, travel?: number): ReadonlySet<number> | undefined {
+    const own = this.#scansOf(table, travel);
+    const narrower = this.#narrower ? this.#narrower.#scansOf(table, travel) : undefined;
+    // One that was left out there may be run all the same.
+    const scans = narrower?.length === own.length ? narrower : own;
+    const ids = new Set(scans.flatMap((scan) => scan.columns(table.schema.fields)).map(({ id }) => id));
+    return ids.size < table.schema.fields.length ? ids : undefined;
+  }
+
+  #scansOf({ name }: TableInfo, travel: number | undefined): PlannedScan[] {
     const database = travel === undefined ? this.#main : this.#databases.get(travel);
     const { namespace = "main", name: table } = parseTableName(name);
-    const scans = this.#scans.filter(
+    return this.#scans.filter(
       (scan) => scan.database === database && scan.schema === namespace && scan.table === table,
     );
-    // A table without a scan is not in the query (its name stands for something else there), or behind a false condition.
-    return anyOf(scans.map((scan) => scan.predicate(schema.fields)));
   }
 }

@@ -38,8 +38,14 @@ export interface SessionPlan {
   readonly others: ReadonlyMap<number, readonly TableView[]>;
   /** The time that statements see, see `clock.ts`. Default: that of each statement. */
   readonly now?: string | undefined;
-  /** Lets go of the files that the views read: by the session when it closes, or by who does not open one. */
+  /** The data files that the views read: released by the session when it is not in use, or by who does not open one. */
+  readonly files?: SessionFiles;
+  /** Lets go of what else the views read: by the session when it closes, or by who does not open one. */
   readonly release?: () => Promise<void>;
+}
+
+interface SessionFiles {
+  release(): Promise<void>;
 }
 
 /** Prefix of the sessions' databases: nothing of a user's is likely to be called so. */
@@ -61,6 +67,7 @@ export class Session {
 
   /** The instance, where it is this session's alone. */
   readonly #instance: NativeDatabase | undefined;
+  #files: SessionFiles | undefined;
   readonly #release: (() => Promise<void>) | undefined;
   /** By `nameKey`: why a view of the lake could not be made. */
   readonly failures: Map<string, DuckDBError> = new Map();
@@ -76,6 +83,7 @@ export class Session {
     this.connection = connection;
     this.key = plan.key;
     this.#instance = instance;
+    this.#files = plan.files;
     this.#release = plan.release;
     const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
     this.database = prefix;
@@ -169,8 +177,22 @@ export class Session {
     return this.#native.prepare_extracted_statement(this.connection, all, Math.max(0, count - 1));
   }
 
-  /** Lets go of the files that its views read. */
+  /** Uses a plan of the same key, which holds the same data files by the same paths. */
+  async adopt({ files, release }: SessionPlan): Promise<void> {
+    this.#files = files;
+    // What else it reads it has by other paths.
+    await release?.();
+  }
+
+  /** Lets go of its data files, until it adopts others of the same paths. */
+  async rest(): Promise<void> {
+    await this.#files?.release();
+    this.#files = undefined;
+  }
+
+  /** Lets go of all files that its views read. */
   async release(): Promise<void> {
+    await this.rest();
     await this.#release?.();
   }
 

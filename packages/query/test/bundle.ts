@@ -21,6 +21,7 @@ export async function bundleSources(entry: string, name: string): Promise<string
     target: "node20",
     external: ["@duckdb/*", "better-sqlite3", "apache-arrow", "@foxglove/*"],
     alias: {
+      // The longer name first: an alias stands for what is behind it too.
       "@eider/core/node": source("core", "node.ts"),
       "@eider/core": source("core"),
       "@eider/storage": source("storage"),

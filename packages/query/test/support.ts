@@ -12,12 +12,16 @@ import {
   createTextParser,
   encodeRecordBatch,
   lastFieldId,
+  ParquetEncoder,
+  parquetFooterBytes,
+  parquetReady,
   type RecordBatch,
   type Schema,
   type SchemaInput,
   storedSchema,
   toSchema,
 } from "@eider/core";
+import { chunkDigest } from "@eider/core/node";
 import { FileStore, MemoryStore, type ObjectStore } from "@eider/storage";
 import { type EngineOptions, makeSql, QueryEngine, type QueryOptions, type Sql } from "../src/index.js";
 
@@ -33,6 +37,8 @@ export class Scratch implements Disposable {
 export interface TestLakeOptions extends Partial<Omit<EngineOptions, "catalog" | "store">> {
   /** Folder of a FileStore. Default: a MemoryStore. */
   readonly root?: string;
+  /** In place of the MemoryStore. */
+  readonly store?: ObjectStore;
   readonly clock?: () => number;
 }
 
@@ -58,9 +64,9 @@ export class TestLake implements AsyncDisposable {
     this.plain = plain;
   }
 
-  static async open({ root, clock, ...options }: TestLakeOptions = {}): Promise<TestLake> {
+  static async open({ root, clock, store: given, ...options }: TestLakeOptions = {}): Promise<TestLake> {
     const scratch = new Scratch();
-    const store = root === undefined ? new MemoryStore() : new FileStore(root);
+    const store = given ?? (root === undefined ? new MemoryStore() : new FileStore(root));
     const catalog = await SqliteCatalog.open({ path: ":memory:", ...(clock && { clock }) });
     const engine = await QueryEngine.open({ catalog, store, tempDir: scratch.path, ...options });
     const plain = await (await DuckDBInstance.create()).connect();
@@ -139,6 +145,52 @@ export class TestLake implements AsyncDisposable {
       intent,
     );
     return file.key;
+  }
+
+  /**
+   * Appends rows in NDJSON as a data file of our own encoder, whose parts can be checked.
+   * @param groups lines that end with a row group
+   */
+  async appendEncoded(name: string, groups: readonly (readonly string[])[]): Promise<DataFile> {
+    await parquetReady();
+    const table = (await this.catalog.table(name))!;
+    const schema = storedSchema(table.schema);
+    const encoder = new ParquetEncoder(schema, { chunkDigest });
+    const encoded = groups.flatMap((lines) => {
+      const parts: Uint8Array[] = [];
+      const options = { schema, format: "ndjson", unknownFields: "misfit", valueMisfits: "misfit" } as const;
+      const parser = createTextParser(options, (part) => parts.push(...encoder.writeRowGroup(part)));
+      parser.push(Buffer.from(lines.join("\n")));
+      parser.end();
+      return parts;
+    });
+    const bytes = Buffer.concat([...encoded, ...encoder.finish()]);
+    const { rows } = encoder;
+    const end = bytes.subarray(bytes.length - parquetFooterBytes(bytes));
+    const intent = await this.catalog.begin();
+    const file: DataFile = {
+      key: `${table.folder}/data/${intent.base}-${++this.#files}.parquet`,
+      bytes: bytes.length,
+      rows,
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+      base: intent.base,
+      schemaVersion: table.schemaVersion,
+      partition: [],
+      columns: encoder.statistics(),
+      footer: { bytes: end.length, sha256: createHash("sha256").update(end).digest("hex") },
+    };
+    await this.store.put(file.key, bytes);
+    const append = {
+      op: "append",
+      table: table.id,
+      batch: `batch-${this.#files}`,
+      hash: `bytes:${file.sha256}`,
+    } as const;
+    await this.#commit(
+      [{ ...append, rows, schemaVersion: table.schemaVersion, files: [file], rejects: [] }],
+      intent.id,
+    );
+    return file;
   }
 
   /** Puts a data file; its intent is left to whoever commits it. */

@@ -12,7 +12,7 @@ import type { ObjectStore } from "./store.js";
 /** An object to be copied, and what is known of it. */
 export interface LocalObject extends ExpectedObject {
   readonly key: string;
-  /** Less than the whole object that will do. It needs the object's size. */
+  /** Less than the whole object that will do. */
   readonly excerpt?: Excerpt;
 }
 
@@ -28,6 +28,8 @@ export interface LocalizeOptions {
 export interface LocalCopies extends AsyncDisposable {
   /** Absolute, in the order of the objects asked for. Not to be written to. */
   readonly paths: readonly string[];
+  /** Bytes of each. */
+  readonly sizes: readonly number[];
   /** Keys of those that were not in the cache, with the bytes that were read from the store for them by this call. */
   readonly fetched: ReadonlyMap<string, number>;
   release(): Promise<void>;
@@ -36,6 +38,11 @@ export interface LocalCopies extends AsyncDisposable {
 /** Fetched rounds after which a cache that loses what it was given is given up. */
 const MAX_ROUNDS = 5;
 const LONGEST_LOOK_MILLISECONDS = 1000;
+
+interface HeldFile {
+  readonly path: string;
+  readonly bytes: number;
+}
 
 /** One file to be made. */
 interface Job {
@@ -73,17 +80,18 @@ export class CacheCopies {
 
   async localize(objects: readonly LocalObject[], options: LocalizeOptions): Promise<LocalCopies> {
     const wanted = new Map(objects.map((object) => [object.key, object]));
-    const held = new Map<string, string>();
+    const held = new Map<string, HeldFile>();
     const fetched = new Map<string, number>();
     const release = async (): Promise<void> => {
-      const paths = [...held.values()];
+      const paths = [...held.values()].map(({ path }) => path);
       held.clear();
       await this.#parts.folder.release(paths);
     };
     try {
       await this.#hold(wanted, held, fetched, release, options);
-      const paths = objects.map(({ key }) => held.get(key)!);
-      return { paths, fetched, release, [Symbol.asyncDispose]: release };
+      const files = objects.map(({ key }) => held.get(key)!);
+      const [paths, sizes] = [files.map(({ path }) => path), files.map(({ bytes }) => bytes)];
+      return { paths, sizes, fetched, release, [Symbol.asyncDispose]: release };
     } catch (error) {
       await release();
       if (error instanceof CacheFileError) throw fileError(error.cause, "The cache", "write");
@@ -93,7 +101,7 @@ export class CacheCopies {
 
   async #hold(
     wanted: ReadonlyMap<string, LocalObject>,
-    held: Map<string, string>,
+    held: Map<string, HeldFile>,
     fetched: Map<string, number>,
     release: () => Promise<void>,
     options: LocalizeOptions,
@@ -109,8 +117,8 @@ export class CacheCopies {
       await Promise.all(
         open.map((object) =>
           this.#gate.run(async () => {
-            const path = await this.#lease(object);
-            if (path !== undefined) held.set(object.key, path);
+            const file = await this.#lease(object);
+            if (file !== undefined) held.set(object.key, file);
           }),
         ),
       );
@@ -137,14 +145,14 @@ export class CacheCopies {
     }
   }
 
-  async #lease(object: LocalObject): Promise<string | undefined> {
+  async #lease(object: LocalObject): Promise<HeldFile | undefined> {
     const { folder, hashOf } = this.#parts;
     const keyHash = hashOf(object.key);
     for (const piece of [...folder.pieces(keyHash), ...folder.excerpts(keyHash)]) {
       if (!isExpected(piece, object)) await folder.drop(piece);
       else if (willDo(piece, object)) {
         const path = await folder.lease(piece, suffixOf(object.key));
-        if (path !== undefined) return path;
+        if (path !== undefined) return { path, bytes: piece.bytes };
       }
     }
     return undefined;
@@ -221,7 +229,9 @@ export class CacheCopies {
   async #jobs(objects: readonly LocalObject[], reuses: boolean, signal: AbortSignal | undefined): Promise<Job[]> {
     const planned = await Promise.allSettled(
       objects.map((object) =>
-        this.#gate.run(async () => (await this.#excerpt(object, reuses, signal)) ?? this.#whole(object, signal)),
+        this.#gate.run(() =>
+          object.excerpt ? this.#excerpt(object, object.excerpt, reuses, signal) : this.#whole(object, 0, signal),
+        ),
       ),
     );
     const jobs = planned.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -233,7 +243,8 @@ export class CacheCopies {
     return jobs;
   }
 
-  async #whole(object: LocalObject, signal: AbortSignal | undefined): Promise<Job> {
+  /** @param fetchedBytes what was read from the store before */
+  async #whole(object: LocalObject, fetchedBytes: number, signal: AbortSignal | undefined): Promise<Job> {
     const { flights, fetch, hashOf } = this.#parts;
     const { key } = object;
     const keyHash = hashOf(key);
@@ -245,16 +256,20 @@ export class CacheCopies {
       begun: false,
       run: async (room, flight) => {
         await fetch.copy(key, keyHash, room, object, flight);
-        return room.bytes;
+        return fetchedBytes + room.bytes;
       },
       end: async () => undefined,
     };
   }
 
-  async #excerpt(object: LocalObject, reuses: boolean, signal: AbortSignal | undefined): Promise<Job | undefined> {
+  async #excerpt(
+    object: LocalObject,
+    excerpt: Excerpt,
+    reuses: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Job> {
     const { folder, fetch, hashOf } = this.#parts;
-    const { key, size, excerpt } = object;
-    if (excerpt === undefined || size === undefined) return undefined;
+    const { key } = object;
     const keyHash = hashOf(key);
     const there: ExcerptFile[] = [];
     const end = (): Promise<void> => folder.release(there.map(({ path }) => path));
@@ -264,10 +279,11 @@ export class CacheCopies {
         if (path !== undefined) there.push({ name: piece.excerpt!, path });
       }
       const plan = await excerpt.plan(there, signal);
-      if (plan === undefined) {
+      if (plan.kind === "whole") {
         await end();
-        return undefined;
+        return await this.#whole(object, plan.fetchedBytes, signal);
       }
+      const size = await this.#sizeOf(object, signal);
       const { name, bytes } = plan;
       const run: Job["run"] = (room, flight) => fetch.excerpt(keyHash, room, size, plan, flight);
       return { object, name: `${keyHash}/${name}`, bytes, begun: false, run, end };

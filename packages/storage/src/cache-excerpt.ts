@@ -8,10 +8,10 @@ export interface Excerpt {
   /** Whether an excerpt of this name will do. */
   suits(name: string): boolean;
   /**
-   * What is to be made where none will do; undefined if it had better be the whole object.
+   * What is to be made where none will do.
    * @param there those of the object that are in the cache; they stay until the plan is carried out
    */
-  plan(there: readonly ExcerptFile[], signal: AbortSignal | undefined): Promise<ExcerptPlan | undefined>;
+  plan(there: readonly ExcerptFile[], signal: AbortSignal | undefined): Promise<ExcerptPlan | WholePlan>;
 }
 
 export interface ExcerptFile {
@@ -20,7 +20,15 @@ export interface ExcerptFile {
   readonly path: string;
 }
 
+/** It had better be the whole object. */
+export interface WholePlan {
+  readonly kind: "whole";
+  /** That were read from the store to find out. */
+  readonly fetchedBytes: number;
+}
+
 export interface ExcerptPlan {
+  readonly kind: "excerpt";
   /** Letters, digits, `-` and `_`, at most 90 of them: says all that `suits` has to know. */
   readonly name: string;
   readonly bytes: number;

@@ -1,7 +1,7 @@
 export type { RetryClock, RetryNotice, RetryOptions } from "./backoff.js";
 export { type ByteRange, readBody, resolveRange } from "./body.js";
 export type { LocalCopies, LocalizeOptions, LocalObject } from "./cache-copies.js";
-export type { Excerpt, ExcerptFile, ExcerptPlan } from "./cache-excerpt.js";
+export type { Excerpt, ExcerptFile, ExcerptPlan, WholePlan } from "./cache-excerpt.js";
 export type { ExpectedObject } from "./cache-fetch.js";
 export { type CacheStats, CacheStore, type CacheStoreOptions } from "./cache-store.js";
 export { assertOneCondition } from "./conditions.js";

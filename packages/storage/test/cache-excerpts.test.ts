@@ -2,7 +2,14 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CacheStore, type CacheStoreOptions, type Excerpt, type LocalObject, MemoryStore } from "../src/index.js";
+import {
+  CacheStore,
+  type CacheStoreOptions,
+  type Excerpt,
+  type ExcerptPlan,
+  type LocalObject,
+  MemoryStore,
+} from "../src/index.js";
 
 let folder: string;
 let folders = 0;
@@ -35,6 +42,7 @@ function world(options: Partial<CacheStoreOptions> = {}): World {
         const all = [...new Set([wanted, ...there.map(({ name }) => name)].join(""))].sort();
         const old = there[0];
         return {
+          kind: "excerpt",
           name: all.join(""),
           bytes: 100 * all.length,
           replaces: there.map(({ name }) => name),
@@ -108,6 +116,16 @@ test("an excerpt stands for no whole object, and a whole object for any excerpt"
   expect(written).toEqual(["a"]);
 });
 
+test("an excerpt that had better be the whole object is that", async () => {
+  const { open, inner } = world();
+  await using cache = open();
+  await inner.put("o", Buffer.alloc(2600, "z"));
+  const plan = async () => ({ kind: "whole", fetchedBytes: 7 }) as const;
+  await using copies = await cache.localize([{ key: "o", size: 2600, excerpt: { suits: () => false, plan } }]);
+  expect(await text(copies.paths[0])).toBe("z".repeat(26));
+  expect([...copies.fetched]).toEqual([["o", 2607]]);
+});
+
 test("where there is no room for what is there besides, the excerpt is made of what is needed", async () => {
   const { open, written, letters } = world({ maxBytes: 500 });
   await using cache = open();
@@ -148,17 +166,18 @@ test("an excerpt that is not made leaves nothing behind", async () => {
   const reason = new Error("no more");
   const failing = letters("o", "ab");
   const { suits, plan } = failing.excerpt!;
+  const planned = async (...args: Parameters<Excerpt["plan"]>) => (await plan(...args)) as ExcerptPlan;
   const wrong = async (): Promise<never> => {
     throw reason;
   };
   const failPlan: LocalObject = { ...failing, excerpt: { suits, plan: wrong } };
   const failWrite: LocalObject = {
     ...failing,
-    excerpt: { suits, plan: async (...args) => ({ ...(await plan(...args))!, write: wrong }) },
+    excerpt: { suits, plan: async (...args) => ({ ...(await planned(...args)), write: wrong }) },
   };
   const tooShort: LocalObject = {
     ...failing,
-    excerpt: { suits, plan: async (...args) => ({ ...(await plan(...args))!, write: async () => 0 }) },
+    excerpt: { suits, plan: async (...args) => ({ ...(await planned(...args)), write: async () => 0 }) },
   };
   await expect(cache.localize([failPlan])).rejects.toBe(reason);
   await expect(cache.localize([letters("p", "ab"), failWrite])).rejects.toBe(reason);

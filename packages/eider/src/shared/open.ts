@@ -2,11 +2,11 @@
 
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { SqliteCatalog, type Timer } from "@eider/catalog";
 import { CatalogError, NotFoundError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
+import { lakeCacheFolder } from "../lake-cache.js";
 import { COPY_MARK, type LakeFile, readLakeFile, writeLakeFile } from "../lake-file.js";
 import type { LakeOptions } from "../options.js";
 import { loadCheckpoint } from "./checkpoints.js";
@@ -101,10 +101,8 @@ async function makeSharedLake(store: ObjectStore, newId: () => string): Promise<
   return writeLakeFile(store, { lake: newId(), mode: "shared" });
 }
 
-/** Of this user alone: what the index says decides what is read. */
 async function indexPath(cacheDir: string | undefined, lake: string): Promise<string> {
-  const root = cacheDir === undefined ? join(tmpdir(), `eider-${userInfo().uid}`) : resolve(cacheDir);
-  const folder = join(root, lake);
+  const folder = lakeCacheFolder(cacheDir, lake);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return join(folder, "index.sqlite");
 }

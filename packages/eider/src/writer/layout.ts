@@ -15,7 +15,7 @@ export interface Rotation {
 }
 
 /** The Parquet files of a writer. */
-export interface FileOptions extends Omit<ParquetOptions, "keyValues" | "createdBy"> {
+export interface FileOptions extends Omit<ParquetOptions, "keyValues" | "createdBy" | "chunkDigest"> {
   /** Rows in a row group. Default 100,000. */
   readonly rowGroupRows?: number;
   /** Bytes of a row group's columns in memory, about. Default 16 MiB. */

@@ -107,7 +107,10 @@ export class ScopePlanner {
       }),
     );
     const all = resolved.flatMap((table) => table.files);
-    const held = await files.hold(all, signal);
+    const held = await files.hold(
+      all.map((file) => ({ file, columns: undefined })),
+      signal,
+    );
     const heldHot: HeldHotFiles[] = [];
     const release = async (): Promise<void> => {
       for (const hold of [held, ...heldHot]) await hold.release();
