@@ -50,6 +50,8 @@ export {
   t,
 } from "@eider/core";
 export type {
+  GivenTable,
+  GivenTables,
   Query,
   QueryColumn,
   QueryOptions,
@@ -57,6 +59,7 @@ export type {
   ScopeLimits,
   ScopeOptions,
   Sql,
+  SqlAccess,
   SqlFragment,
   SqlParam,
   SqlRunner,

@@ -71,7 +71,7 @@ export async function openLake(where: LakeLocation, options: LakeOptions): Promi
   const mode = options.mode ?? "create";
   const store = await openStore(where, { readOnly: mode === "read" });
   if (store instanceof MemoryStore) return assemble(store, await openCatalog(":memory:", "create", options), options);
-  const access = `${mode === "read" ? "read" : "write"}:${options.sqlAccess ?? "all"}`;
+  const access = `${mode === "read" ? "read" : "write"}:${JSON.stringify(options.sqlAccess ?? "all")}`;
   if (!(store instanceof FileStore)) {
     // As two hosts they would see each other's commits only after a while.
     const key = `${access}:${options.cacheDir ?? ""}:${where}`;

@@ -67,7 +67,13 @@ const LAKE: Rules<LakeOptions> = {
     accepts: (value) => typeof value === "number" && value >= 0 && value <= MAX_INLINE_BYTES,
   },
   threads: amount,
-  sqlAccess: oneOf("all", "lake"),
+  sqlAccess: {
+    expected: '"all", "lake" or { folders } with an array of texts',
+    accepts: (value) =>
+      value === "all" ||
+      value === "lake" ||
+      (isPlain(value) && Object.keys(value).join() === "folders" && areTexts((value as { folders: unknown }).folders)),
+  },
   maintenance: oneOf("manual", "auto"),
   logger: object,
   clock: callback,
@@ -174,8 +180,11 @@ const QUERY: Rules<QueryOptions> = {
   // What is an instant and what is not, the query says itself.
   at: anything,
   values: oneOf("exact", "json"),
+  tables: object,
   prune: truth,
 };
+
+const { tables: __, ...SCOPE_QUERY } = QUERY;
 
 const SCOPE: Rules<ScopeOptions> = {
   tables: object,
@@ -278,6 +287,9 @@ export const checkLakeOptions = (options: LakeOptions): void => check("Lake.open
 export const checkTableOptions = (options: TableOptions): void => check("lake.table", options, TABLE);
 /** @throws InvalidInputError `bad_option` */
 export const checkQueryOptions = (options: QueryOptions): void => check("lake.with", options, QUERY);
+/** @throws InvalidInputError `bad_option` */
+export const checkScopeQueryOptions = (options: Omit<QueryOptions, "tables">): void =>
+  check("scope.with", options, SCOPE_QUERY);
 /** @throws InvalidInputError `bad_option` */
 export const checkScopeOptions = (options: ScopeOptions): void => {
   check("lake.scope", options, SCOPE);

@@ -2,6 +2,7 @@
 
 import type { Catalog, ListedReject, Receipt, Timer } from "@eider/catalog";
 import type { ArrowLike, CsvOptions, Schema, SchemaInput, StandardSchema, TypedSchema } from "@eider/core";
+import type { SqlAccess } from "@eider/query";
 import type { ObjectStore } from "@eider/storage";
 
 /** Where a lake's own messages go. Never called with row values or credentials. */
@@ -60,10 +61,11 @@ export interface LakeOptions {
   readonly threads?: number;
   /**
    * What the SQL of this lake may touch besides its tables. `all` (default): whatever the process may, files and `COPY … TO`
-   * included. `lake`: only files below the lake's folder, for reading; no `COPY`, no settings. Limits of rows, memory and
-   * tables for people you do not trust are more than this.
+   * included. `lake`: only files below the lake's folder, for reading; no `COPY`, no settings. With `folders`, also files
+   * below those, for reading, by absolute paths. Limits of rows, memory and tables for people you do not trust are more than
+   * this: see `lake.scope`.
    */
-  readonly sqlAccess?: "all" | "lake";
+  readonly sqlAccess?: SqlAccess;
   /**
    * `manual` (default): nothing is folded but by `lake.maintain()`. `auto`: after appends, what is due by its default
    * limits is folded in the background; the process stays alive for no longer, and `close` does not wait for the rest.

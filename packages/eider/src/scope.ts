@@ -8,12 +8,12 @@ import {
   type ScopeOptions,
   type SqlRunner,
 } from "@eider/query";
-import { checkQueryOptions } from "./option-rules.js";
+import { checkScopeQueryOptions } from "./option-rules.js";
 
 /** What `lake.scope` returns. */
 export interface Scope extends SqlRunner {
   /** The same scope with options for its queries. `timeoutMs` only shortens what the scope's limits allow. */
-  with(options: QueryOptions): SqlRunner;
+  with(options: Omit<QueryOptions, "tables">): SqlRunner;
 }
 
 /** @param engine throws once the lake is closed */
@@ -24,8 +24,8 @@ export function makeScope(options: ScopeOptions, engine: () => Promise<QueryEngi
     scoped ??= open.then((it) => it.scope(options));
     return scoped;
   };
-  const withOptions = (queryOptions: QueryOptions): SqlRunner => {
-    checkQueryOptions(queryOptions);
+  const withOptions = (queryOptions: Omit<QueryOptions, "tables">): SqlRunner => {
+    checkScopeQueryOptions(queryOptions);
     return { sql: makeSql(runner, queryOptions) };
   };
   return { sql: withOptions({}).sql, with: withOptions };

@@ -108,6 +108,15 @@ export function toQueryError(error: DuckDBError, context: ErrorContext, cause: u
       return make("interrupted", "the query was interrupted");
     case "Missing Extension":
       return make("missing_extension", `${firstLine(message)} (extensions are not downloaded)`);
+    case "Permission":
+      if (!/^Cannot access (file|directory)/.test(message)) return make("sql_error", message);
+      return make(
+        "file_refused",
+        `${firstLine(message).split(" - ")[0]}: SQL of this lake reads no files but its own. For files that you trust it with, ` +
+          'open the lake with sqlAccess: { folders: ["/data"] }, or "all"',
+      );
+    case "IO":
+      return make(message.startsWith("No files found") ? "file_not_found" : "sql_error", message);
     case "Invalid Input":
       return make("sql_error", message);
     default:

@@ -1,12 +1,13 @@
 /** SQL over a lake: which tables a statement means, at which snapshot, from which files. */
 
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Catalog } from "@eider/catalog";
 import { CatalogError, EiderError, QueryError } from "@eider/core";
 import type { ObjectStore } from "@eider/storage";
 import { type ErrorContext, isFatal, readDuckDBError, toQueryError } from "./duckdb-error.js";
 import { EngineQuery, type QueryRunner, type RunningQuery } from "./engine-query.js";
+import { GivenFiles } from "./given-tables.js";
 import { HotFiles } from "./hot-files.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
@@ -32,6 +33,8 @@ import { parseStatement, type Statement } from "./statement.js";
 import { TempFolder } from "./temp-folder.js";
 import { charOffset } from "./utf8-offset.js";
 
+export type SqlAccess = "all" | "lake" | { readonly folders: readonly string[] };
+
 export interface EngineOptions {
   readonly catalog: Catalog;
   readonly store: ObjectStore;
@@ -52,9 +55,9 @@ export interface EngineOptions {
   readonly wholeFileBytes?: number;
   /**
    * What SQL may touch besides the tables. `all` (default): whatever the process may. `lake`: files below the lake's
-   * own folder, for reading only.
+   * own folder, for reading only; with folders, files below those too.
    */
-  readonly sqlAccess?: "all" | "lake";
+  readonly sqlAccess?: SqlAccess;
   /** Of the process that SQL from outside runs in. Default: the file beside this one, as built. */
   readonly scopeEntry?: URL;
 }
@@ -99,8 +102,14 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers }));
     this.#scans = scanPlanner(PLANNING_OPTIMIZERS);
     this.#hot = new HotFiles(options.catalog, join(temp.path, "hot"));
-    const columns = scanPlanner(COLUMN_OPTIMIZERS);
-    this.#planner = new Planner(options.catalog, this.#files, this.#hot, this.#scans, columns);
+    this.#planner = new Planner({
+      catalog: options.catalog,
+      files: this.#files,
+      hot: this.#hot,
+      given: new GivenFiles(join(temp.path, "given")),
+      scans: this.#scans,
+      columns: scanPlanner(COLUMN_OPTIMIZERS),
+    });
     this.#scopes = new ProcessPool({ entry: options.scopeEntry, cwd: temp.path });
     this.#importer = new ParquetImporter(native, join(temp.path, "import"));
     this.#instance = this.#openInstance();
@@ -129,19 +138,25 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       spillDir: join(this.#temp.path, "spill"),
       ...(memoryBytes !== undefined && { memoryBytes }),
       ...(threads !== undefined && { threads }),
-      ...(this.#options.sqlAccess === "lake" && { confinedTo: { folders: this.#folders() } }),
+      ...(this.#isConfined && { confinedTo: { folders: this.#folders() } }),
       ...special,
     });
   }
 
-  /** Where data files are: the store's folder, if it has one, and the local copies. */
+  get #isConfined(): boolean {
+    return (this.#options.sqlAccess ?? "all") !== "all";
+  }
+
+  /** Where data files are: the store's folder, if it has one, and the local copies; and the folders that are given. */
   #folders(): string[] {
-    const { store, cacheFolder } = this.#options;
+    const { store, cacheFolder, sqlAccess } = this.#options;
     const inStore = store.localPath?.("_eider");
+    const given = typeof sqlAccess === "object" ? sqlAccess.folders.map((folder) => resolve(folder)) : [];
     return [
       ...(inStore === undefined ? [] : [dirname(inStore)]),
       ...(cacheFolder ? [cacheFolder] : []),
       this.#temp.path,
+      ...given,
     ];
   }
 
@@ -316,8 +331,11 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   }
 
   #assertAllowed(statement: Statement): void {
-    if (this.#options.sqlAccess === "lake" && statement.writesFile) {
-      throw new QueryError("read_only_sql", 'COPY … TO is refused: the lake was opened with sqlAccess: "lake"');
+    if (this.#isConfined && statement.writesFile) {
+      throw new QueryError(
+        "read_only_sql",
+        'COPY … TO is refused: SQL of this lake only reads; open it with sqlAccess: "all" to write files',
+      );
     }
   }
 

@@ -13,6 +13,7 @@ import {
 import { NotFoundError, nameKey, QueryError } from "@eider/core";
 import { changesSql, resolveChanges, type TableChanges } from "./changes-table.js";
 import { brokenView, unknownTableMessage } from "./duckdb-error.js";
+import type { GivenFiles, HeldGiven } from "./given-tables.js";
 import type { BatchesFile, HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles, WantedFile } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
@@ -70,12 +71,24 @@ interface Tables {
   readonly travels: readonly number[];
   /** What the calls of `eider.changes` show, in the statement's order. */
   readonly changes: readonly TableChanges[];
+  readonly given: HeldGiven["tables"];
+}
+
+export interface PlannerOptions {
+  readonly catalog: Catalog;
+  readonly files: LocalFiles;
+  readonly hot: HotFiles;
+  readonly given: GivenFiles;
+  readonly scans: ScanPlanner;
+  /** Asked for columns alone, where they matter. */
+  readonly columns: ScanPlanner;
 }
 
 export class Planner implements AsyncDisposable {
   readonly #catalog: Catalog;
   readonly #files: LocalFiles;
   readonly #hot: HotFiles;
+  readonly #given: GivenFiles;
   readonly #scans: ScanPlanner;
   /** Asked for columns alone, where they matter. */
   readonly #columns: ScanPlanner;
@@ -88,10 +101,11 @@ export class Planner implements AsyncDisposable {
   /** Where the same file always has the same path. */
   readonly #views = new Map<string, Promise<TableView>>();
 
-  constructor(catalog: Catalog, files: LocalFiles, hot: HotFiles, scans: ScanPlanner, columns: ScanPlanner) {
+  constructor({ catalog, files, hot, given, scans, columns }: PlannerOptions) {
     this.#catalog = catalog;
     this.#files = files;
     this.#hot = hot;
+    this.#given = given;
     this.#scans = scans;
     this.#columns = columns;
   }
@@ -106,14 +120,31 @@ export class Planner implements AsyncDisposable {
    * @throws CorruptionError, LimitError where local copies of objects are made
    */
   async plan(said: Statement, values: BoundParameters, options: PlanOptions): Promise<Plan> {
-    const { at, batchId, prune = true, allColumns = false, signal } = options;
-    const snapshot = await snapshotOf(this.#catalog, at);
+    const snapshot = await snapshotOf(this.#catalog, options.at);
+    if (!options.tables) return this.#planAt(snapshot, said, values, options, NONE_GIVEN);
+    const taken = namesOf(await this.#list(snapshot));
+    const given = await this.#given.hold(options.tables, (name) => wants(said, name), taken, options.signal);
+    try {
+      return await this.#planAt(snapshot, said, values, options, given);
+    } catch (error) {
+      await given.release();
+      throw error;
+    }
+  }
+
+  async #planAt(
+    snapshot: number,
+    said: Statement,
+    values: BoundParameters,
+    { batchId, prune = true, allColumns = false, signal }: PlanOptions,
+    given: HeldGiven,
+  ): Promise<Plan> {
     const all = await this.#list(snapshot);
-    const main = await this.#expand(all, (name) => said.needsAllTables || isNamed(name, said.names));
+    const main = await this.#expand(all, (name) => wants(said, name));
     const changes = await Promise.all(
       said.changesCalls.map((call) => resolveChanges(this.#catalog, call, values, snapshot)),
     );
-    const tables: Tables = { snapshot, main, changes, ...(await this.#travel(said, values)) };
+    const tables: Tables = { snapshot, main, changes, given: given.tables, ...(await this.#travel(said, values)) };
     const statement = withViews(said, [main, ...tables.others.values()]);
     const scans = prune ? await this.#planScans(statement, values, tables) : undefined;
     const files: WantedFile[] = [];
@@ -146,7 +177,7 @@ export class Planner implements AsyncDisposable {
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
     const reads: TableReads[] = [];
-    const holds: { release(): Promise<void> }[] = [];
+    const holds: { release(): Promise<void> }[] = [given];
     const release = async (): Promise<void> => {
       for (const hold of holds) await hold.release();
     };
@@ -191,17 +222,25 @@ export class Planner implements AsyncDisposable {
         const sql = changesSql(each.table.schema, own, each.rollbacks, guarded);
         systemViews.push({ name: "changes", namespace: changesNamespace(i), sql });
       }
-      const views = [...systemViews, ...(await show(here, snapshot, main))];
+      const views = [...systemViews, ...given.tables, ...(await show(here, snapshot, main))];
       const others = new Map<number, readonly TableView[]>();
       for (const [then, of] of there) others.set(then, await show(of, then, tables.others.get(then)!));
       return {
         snapshot,
-        tables: [...all.tables, ...all.views].map(({ name }) => name),
+        tables: [...namesOf(all), ...given.names],
         broken: main.broken,
         files,
         reads,
         travels: tables.travels,
-        session: { key: keys.join(";"), main: views, others, now, files: held, release },
+        session: {
+          key: keys.join(";"),
+          main: views,
+          others,
+          now,
+          files: held,
+          release,
+          servesOnce: given.tables.length > 0,
+        },
       };
     } catch (error) {
       await held.release();
@@ -245,7 +284,7 @@ export class Planner implements AsyncDisposable {
   async #planScans(
     statement: Statement,
     values: BoundParameters,
-    { main, others, travels, changes }: Tables,
+    { main, others, travels, changes, given }: Tables,
   ): Promise<StatementScans | undefined> {
     if (statement.needsAllTables) return undefined;
     const tables = [main, ...others.values()].flatMap((of) => of.tables);
@@ -254,14 +293,21 @@ export class Planner implements AsyncDisposable {
     const keyOf = (of: Shown): string =>
       [...of.tables.map((t) => `${t.name}:${t.id}:${t.schemaVersion}`), viewsKey(of)].join();
     const system = namedSystemTables(statement.names);
-    const calls = changes.map(({ table }) => `${table.id}:${table.schemaVersion}`).join();
-    const shown = [keyOf(main), ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`), system.join(), calls].join(
-      ";",
-    );
+    const shown = [
+      keyOf(main),
+      ...[...others].map(([then, of]) => `${then}@${keyOf(of)}`),
+      system.join(),
+      changes.map(({ table }) => `${table.id}:${table.schemaVersion}`).join(),
+      JSON.stringify(given.map(({ name, schema }) => [name, schema])),
+    ].join(";");
     const literals = [...values].map(([name, value]) => [name, literalOf(value)]);
     const key = JSON.stringify([shown, travels, statement.text, literals]);
     const scans = await remember(this.#plans, key, CACHED_PLANS, async () => {
-      const empty = ({ name, schema }: TableInfo): TableView => ({ name, sql: tableSql(schema, []), copied: true });
+      const empty = ({ name, schema }: Pick<TableInfo, "name" | "schema">): TableView => ({
+        name,
+        sql: tableSql(schema, []),
+        copied: true,
+      });
       const show = ({ tables, views }: Shown): TableView[] => [...tables.map(empty), ...views.map(viewOf)];
       const plan: SessionPlan = {
         key: shown,
@@ -275,6 +321,7 @@ export class Planner implements AsyncDisposable {
               copied: true,
             };
           }),
+          ...given.map(empty),
           ...show(main),
         ],
         others: new Map([...others].map(([then, of]) => [then, show(of)])),
@@ -336,10 +383,7 @@ export class Planner implements AsyncDisposable {
   async viewProblem(name: string, sql: string): Promise<QueryError | undefined> {
     const { tables, views } = await this.#list(await snapshotOf(this.#catalog, undefined));
     const serialized = await this.#scans.parse(sql);
-    const refusal = refusalOf(
-      serialized,
-      [...tables, ...views].map((one) => one.name),
-    );
+    const refusal = refusalOf(serialized, namesOf({ tables, views }));
     if (refusal) {
       const position = refusal.position === undefined ? undefined : charOffset(sql, refusal.position);
       return new QueryError(
@@ -414,6 +458,17 @@ export class Planner implements AsyncDisposable {
       ? remember(this.#views, guardsAll ? `${key}:guarded` : key, CACHED_VIEWS, make)
       : make();
   }
+}
+
+const NONE_GIVEN: HeldGiven = { names: [], tables: [], release: async () => undefined };
+
+function namesOf({ tables, views }: Relations): string[] {
+  return [...tables, ...views].map(({ name }) => name);
+}
+
+/** Whether a statement may mean a table or view. */
+function wants(statement: Statement, name: string): boolean {
+  return statement.needsAllTables || isNamed(name, statement.names);
 }
 
 /** The statement as it is with the texts of the views that it sees. */

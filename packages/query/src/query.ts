@@ -1,6 +1,7 @@
 /** What `lake.sql` returns and takes. */
 
 import type { RecordBatch, Schema } from "@eider/core";
+import type { GivenTables } from "./given-tables.js";
 
 /** What can be bound to `?`, `$1` or `$name`. `undefined` is an error. */
 export type SqlParam =
@@ -29,6 +30,11 @@ export interface QueryOptions {
   readonly at?: number | string | Date;
   /** Default `exact`. */
   readonly values?: ValueMode;
+  /**
+   * Rows and Arrow data that the query sees as tables, by names that the lake has not. They are read when the query runs, if
+   * it names them, and gone when it ends.
+   */
+  readonly tables?: GivenTables;
   /** Whether files that cannot match are left out, by the statistics in the catalog. Default true; false is for comparing. */
   readonly prune?: boolean;
 }

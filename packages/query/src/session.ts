@@ -36,6 +36,8 @@ export interface SessionPlan {
   readonly key: string;
   readonly main: readonly TableView[];
   readonly others: ReadonlyMap<number, readonly TableView[]>;
+  /** Whether it shows what is there for one query alone. */
+  readonly servesOnce?: boolean;
   /** The time that statements see, see `clock.ts`. Default: that of each statement. */
   readonly now?: string | undefined;
   /** The data files that the views read: released by the session when it is not in use, or by who does not open one. */
@@ -69,6 +71,7 @@ export class Session {
   readonly #instance: NativeDatabase | undefined;
   #files: SessionFiles | undefined;
   readonly #release: (() => Promise<void>) | undefined;
+  readonly #once: boolean;
   /** By `nameKey`: why a view of the lake could not be made. */
   readonly failures: Map<string, DuckDBError> = new Map();
   #hasClock = false;
@@ -85,6 +88,7 @@ export class Session {
     this.#instance = instance;
     this.#files = plan.files;
     this.#release = plan.release;
+    this.#once = plan.servesOnce ?? false;
     const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
     this.database = prefix;
     this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
@@ -99,9 +103,9 @@ export class Session {
     return new Session(native, await openConnection(native, instance), plan, instance).#attachAll(plan);
   }
 
-  /** Whether it serves one statement: it owns its instance, or its time has been set. */
+  /** Whether it serves one statement: by its plan, or since it owns its instance, or its time has been set. */
   get servesOnce(): boolean {
-    return this.#instance !== undefined || this.#hasClock;
+    return this.#once || this.#instance !== undefined || this.#hasClock;
   }
 
   /** All in one call, since each has to wait for a thread. */
