@@ -91,7 +91,7 @@ describe("errors in SQL", () => {
   });
 
   test("foreign files: DuckDB says what is wrong", async () => {
-    expect(await failure("FROM read_csv('/nowhere/x.csv')")).toMatchObject({ code: "sql_error" });
+    expect(await failure("FROM read_csv('/nowhere/x.csv')")).toMatchObject({ code: "file_not_found" });
     expect(await failure("FROM read_csv('s3://nowhere/x.csv')")).toMatchObject({ code: "missing_extension" });
   });
 });
