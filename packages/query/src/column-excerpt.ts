@@ -7,6 +7,7 @@
  * not there cannot be read, see `excerptFooter`.
  */
 
+import { setMaxListeners } from "node:events";
 import { type FileHandle, open } from "node:fs/promises";
 import type { FileEnd, ListedFile } from "@eider/catalog";
 import { excerptFooter, readStoredChunks, type StoredChunk, StoreError } from "@eider/core";
@@ -108,7 +109,7 @@ export class ColumnExcerpt implements Excerpt {
         await put(layout.footer, layout.bytes - layout.footer.length);
         if (old) await copyChunks(old.path, layoutOf(original, chunks, old.columns), layout, put, writing);
         const runs = runsOf(missing);
-        await Promise.all(runs.map((run) => this.#options.limit(() => this.#fetchRun(run, layout, put, writing))));
+        await this.#fetchAll(runs, layout, put, writing);
         return runs.reduce((sum, { start, end }) => sum + end - start, footerBytes);
       },
     };
@@ -136,6 +137,26 @@ export class ColumnExcerpt implements Excerpt {
     if (size !== bytes) throw damagedFile(key, `${size} bytes instead of ${bytes}`);
     if (sha256Hex(read) !== footer.sha256) throw damagedFile(key, "other bytes in its footer");
     return read;
+  }
+
+  /** Where one request fails, the others are ended. */
+  async #fetchAll(runs: readonly Run[], layout: Layout, put: Put, signal: AbortSignal): Promise<void> {
+    const failed = new AbortController();
+    const each = AbortSignal.any([signal, failed.signal]);
+    setMaxListeners(runs.length + 1, each);
+    const requests = runs.map((run) =>
+      this.#options.limit(() => {
+        each.throwIfAborted();
+        return this.#fetchRun(run, layout, put, each);
+      }),
+    );
+    try {
+      await Promise.all(requests);
+    } catch (error) {
+      failed.abort(error);
+      await Promise.allSettled(requests);
+      throw error;
+    }
   }
 
   async #fetchRun({ start, end, chunks }: Run, { places }: Layout, put: Put, signal: AbortSignal): Promise<void> {

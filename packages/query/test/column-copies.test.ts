@@ -3,7 +3,16 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { DataFile } from "@eider/catalog";
-import { CountingStore, type FaultScript, FaultStore, MemoryStore, readBody } from "@eider/storage";
+import {
+  CountingStore,
+  type FaultScript,
+  FaultStore,
+  type GetOptions,
+  MemoryStore,
+  readBody,
+  type StoredObject,
+  StoreWrapper,
+} from "@eider/storage";
 import { parquetMetadata } from "hyparquet";
 import { expect, test } from "vitest";
 import { QueryEngine } from "../src/index.js";
@@ -28,10 +37,21 @@ function groups(first = 0): string[][] {
   );
 }
 
+/** Keeps the signals that the store was given with its reads. */
+class Listening extends StoreWrapper {
+  readonly signals: (AbortSignal | undefined)[] = [];
+
+  override get(key: string, options?: GetOptions): Promise<StoredObject> {
+    this.signals.push(options?.signal);
+    return super.get(key, options);
+  }
+}
+
 interface World extends AsyncDisposable {
   readonly lake: TestLake;
   readonly memory: MemoryStore;
   readonly seen: CountingStore;
+  readonly signals: readonly (AbortSignal | undefined)[];
   readonly file: DataFile;
   /** Bytes of the chunks of leaf columns, by hyparquet. */
   readonly bytesOf: (...leaves: string[]) => number;
@@ -51,7 +71,9 @@ const SCHEMA = {
 
 async function world(options: TestLakeOptions = {}, script: FaultScript = {}): Promise<World> {
   const memory = new MemoryStore();
-  const seen = new CountingStore(new FaultStore(memory, script));
+  const listening = new Listening(new FaultStore(memory, script));
+  const { signals } = listening;
+  const seen = new CountingStore(listening);
   const lake = await TestLake.open({ store: seen, wholeFileBytes: 0, ...options });
   await lake.create("t", SCHEMA);
   const file = await lake.appendEncoded("t", groups());
@@ -67,7 +89,16 @@ async function world(options: TestLakeOptions = {}, script: FaultScript = {}): P
     const folder = join(cacheOf(lake), "objects");
     return existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
   };
-  return { lake, memory, seen, file, bytesOf, copies, [Symbol.asyncDispose]: () => lake[Symbol.asyncDispose]() };
+  return {
+    lake,
+    memory,
+    seen,
+    signals,
+    file,
+    bytesOf,
+    copies,
+    [Symbol.asyncDispose]: () => lake[Symbol.asyncDispose](),
+  };
 }
 
 /** The folder of an engine's own cache. */
@@ -217,6 +248,16 @@ test("damage in what is fetched is found, and elsewhere does not matter", async 
   }
   expect(await lake.sql("SELECT count(x) AS n FROM t")).toEqual([{ n: BigInt(ROWS) }]);
   expect(copies()).toHaveLength(1);
+});
+
+test("damage in one part ends the requests for the others", async () => {
+  // The footer, and of three parts the first; the others never come.
+  await using it = await world({}, { rules: [{ on: "get", skip: 2, times: 2, fault: { type: "hang" } }] });
+  const { lake, memory, file, signals } = it;
+  await damage(memory, file.key, 4);
+  const damaged = { code: "damaged_file", subject: file.key };
+  await expect(Promise.resolve(lake.sql("SELECT sum(id) FROM t"))).rejects.toMatchObject(damaged);
+  expect(signals.map((signal) => signal?.aborted).slice(2)).toEqual([true, true]);
 });
 
 test("a footer that is not what was committed is found", async () => {
