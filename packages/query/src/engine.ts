@@ -11,7 +11,7 @@ import { GivenFiles } from "./given-tables.js";
 import { HotFiles } from "./hot-files.js";
 import { Interrupter } from "./interrupter.js";
 import { LocalFiles } from "./local-files.js";
-import { isMissingColumn, MissingColumns } from "./missing-columns.js";
+import { isMissingColumn, MissingColumns, startWithColumns } from "./missing-columns.js";
 import { type InstanceSettings, loadNative, type Native, type NativeDatabase, openInstance } from "./native.js";
 import { once } from "./once.js";
 import { matchParameters } from "./parameters.js";
@@ -170,31 +170,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
    * @throws QueryError, NotFoundError `snapshot_not_found`, LimitError, CorruptionError, or the signal's reason
    */
   async start(input: SqlInput, options: EngineQueryOptions, mode: "stream" | "all"): Promise<RunningQuery> {
-    const withAllColumns = (): Promise<RunningQuery> => this.#start(input, { ...options, allColumns: true }, mode);
-    let running = await this.#start(input, options, mode).catch((error: unknown) => {
-      if (error instanceof MissingColumns) return withAllColumns();
-      throw error;
-    });
-    return {
-      shape: running.shape,
-      async *chunks() {
-        let delivered = false;
-        try {
-          for await (const chunk of running.chunks()) {
-            delivered = true;
-            yield chunk;
-          }
-          return;
-        } catch (error) {
-          if (delivered || !(error instanceof MissingColumns)) throw error;
-        }
-        await running.close();
-        running = await withAllColumns();
-        yield* running.chunks();
-      },
-      stats: () => running.stats(),
-      close: () => running.close(),
-    };
+    return startWithColumns((allColumns) => this.#start(input, { ...options, allColumns }, mode));
   }
 
   async #start(input: SqlInput, options: PlanOptions, mode: "stream" | "all"): Promise<RunningQuery> {

@@ -57,13 +57,13 @@ function infinityReader<T extends bigint | number>(
 }
 
 function hugeintReader(column: Column, mode: ValueMode): (row: number) => unknown {
-  const { buffer, byteOffset } = column.values!;
-  const low = new BigUint64Array(buffer as ArrayBuffer, byteOffset, column.length * 2);
-  const high = new BigInt64Array(buffer as ArrayBuffer, byteOffset, column.length * 2);
+  const { buffer, byteOffset, byteLength } = column.values!;
+  // Bytes that came from another process begin anywhere.
+  const view = new DataView(buffer, byteOffset, byteLength);
   const { validity } = column;
   return (row) => {
     if (validity !== undefined && (validity[row >>> 3]! & (1 << (row & 7))) === 0) return null;
-    return integer((high[row * 2 + 1]! << 64n) | low[row * 2]!, mode);
+    return integer((view.getBigInt64(row * 16 + 8, true) << 64n) | view.getBigUint64(row * 16, true), mode);
   };
 }
 

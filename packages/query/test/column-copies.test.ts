@@ -15,7 +15,8 @@ import {
 } from "@eider/storage";
 import { parquetMetadata } from "hyparquet";
 import { expect, test } from "vitest";
-import { QueryEngine } from "../src/index.js";
+import { makeSql, QueryEngine, sql } from "../src/index.js";
+import { buildScopeEntry } from "./scope-entry.js";
 import { TestLake, type TestLakeOptions } from "./support.js";
 
 const GROUPS = 3;
@@ -186,6 +187,27 @@ test("a column that was not fetched cannot be read from the copy: no other value
     await expect(plain(`SELECT count(DISTINCT ${column}) FROM read_parquet('${copy}')`), column).rejects.toThrow(
       /outside file/,
     );
+  }
+});
+
+test("a scope fetches what its statement and its condition read", async () => {
+  const scopeEntry = await buildScopeEntry();
+  const condition = sql`b >= ${0} AND l[1] < ${100}`;
+  for (const [text, columns] of [
+    ["SELECT sum(id) AS n FROM t", ["id", "b", "l"]],
+    ["SELECT count(*) AS n FROM t", ["b", "l"]],
+    ["SELECT max(x) > 0 AS n FROM (SELECT id, x FROM t WHERE id > 3)", ["id", "x", "b", "l"]],
+  ] as const) {
+    await using it = await world({ scopeEntry });
+    const { lake, seen, file, bytesOf } = it;
+    const scope = lake.engine.scope({ tables: { t: { where: condition, columns: ["id", "x", "s"] } } });
+    const query = makeSql(async () => scope, {})(text);
+    const [row] = await query;
+    expect(row).toEqual({
+      n: text.includes("sum") ? BigInt((ROWS * (ROWS - 1)) / 2) : text.includes("count") ? BigInt(ROWS) : true,
+    });
+    expect(seen.counts.get.bytes).toBe(file.footer!.bytes + bytesOf(...columns));
+    expect(query.stats!.from.store.bytes).toBe(seen.counts.get.bytes);
   }
 });
 

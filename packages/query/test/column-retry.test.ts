@@ -2,6 +2,8 @@
 
 import { CountingStore, MemoryStore } from "@eider/storage";
 import { expect, test, vi } from "vitest";
+import { makeSql } from "../src/index.js";
+import { buildScopeEntry } from "./scope-entry.js";
 import { TestLake } from "./support.js";
 
 /** Here plans forget a table's second column. */
@@ -28,6 +30,17 @@ test("is planned again with all columns, before anything is delivered", async ()
   const query = lake.sql("SELECT sum(b) AS n FROM t");
   expect(await query).toEqual([{ n: sum }]);
   expect(query.stats).toMatchObject({ rows: 1, filesRead: 1, from: { store: { count: 1, bytes: file.bytes } } });
+});
+
+test("in a scope too", async () => {
+  await using lake = await TestLake.open({ wholeFileBytes: 0, scopeEntry: await buildScopeEntry() });
+  await lake.create("t", { a: "int64", b: "int64", s: "string" });
+  await lake.appendEncoded("t", [
+    Array.from({ length: 5000 }, (_, i) => JSON.stringify({ a: i, b: i, s: `${Math.sin(i)}` })),
+  ]);
+  const scope = lake.engine.scope({ tables: { t: {} } });
+  const ask = makeSql(async () => scope, {});
+  expect(await ask("SELECT sum(b) AS n FROM t")).toEqual([{ n: 12_497_500n }]);
 });
 
 test("also while its rows are streamed", async () => {

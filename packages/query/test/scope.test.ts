@@ -47,6 +47,15 @@ function scoped(scope: Partial<ScopeOptions> = {}, options: QueryOptions = {}): 
 }
 
 describe("a scope shows", () => {
+  test("wide integers, wherever their bytes are in a message", async () => {
+    for (const name of ["n", "sum", "total", "a longer one"]) {
+      const rows = await scoped()(
+        `SELECT sum(id) AS "${name}", 170141183460469231731687303715884105727 AS m FROM visits`,
+      );
+      expect(rows).toEqual([{ [name]: 249500n, m: 2n ** 127n - 1n }]);
+    }
+  });
+
   test("granted rows and columns, and nothing else", async () => {
     const q = scoped();
     expect(await q`SELECT count(*) AS n, sum(amount::INT) AS s FROM visits`).toEqual([{ n: 500n, s: 249500n }]);

@@ -5,8 +5,7 @@ import { type Field, InvalidInputError, nameKey } from "@eider/core";
 import type { HeldHotFiles, HotFiles } from "../hot-files.js";
 import type { LocalFiles } from "../local-files.js";
 import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
-import type { Planner } from "../plan.js";
-import type { QueryOptions } from "../query.js";
+import type { Planner, PlanOptions } from "../plan.js";
 import { type TableReads, tableReads } from "../reads.js";
 import { readScans, type ScanPlanner } from "../scan-planner.js";
 import type { TableView } from "../session.js";
@@ -35,6 +34,17 @@ export interface ScopedPlan {
   release(): Promise<void>;
 }
 
+/** What a grant's condition needs of a table. */
+interface ConditionScan {
+  /** What a file must be able to hold for a row of it to be granted. */
+  readonly predicate: FilePredicate;
+  /** Field ids of the columns that it reads; undefined for all. */
+  readonly columns: ReadonlySet<number> | undefined;
+}
+
+const NO_CONDITION: ConditionScan = { predicate: ANY_FILE, columns: new Set() };
+const ANY_CONDITION: ConditionScan = { predicate: ANY_FILE, columns: undefined };
+
 /** A table of the lake as far as it is granted. */
 interface GrantedTable {
   readonly table: TableInfo;
@@ -61,7 +71,7 @@ export class ScopePlanner {
   readonly #options: ScopePlannerOptions;
   readonly #grants: ReadonlyMap<string, { readonly columns: ReadonlySet<string> | undefined; readonly where?: string }>;
   /** What the grants say of files, by table and schema. */
-  readonly #predicates = new Map<string, Promise<FilePredicate>>();
+  readonly #conditions = new Map<string, Promise<ConditionScan>>();
   readonly tableNames: readonly string[];
 
   /** @throws InvalidInputError `bad_scope`; QueryError where a grant's condition is no SQL */
@@ -80,7 +90,7 @@ export class ScopePlanner {
   async plan(
     statement: Statement,
     values: BoundParameters,
-    { at, prune = true, signal }: QueryOptions,
+    { at, prune = true, allColumns = false, signal }: PlanOptions,
     judge: Judge,
   ): Promise<ScopedPlan> {
     const { catalog, files, hot, planner } = this.#options;
@@ -102,13 +112,17 @@ export class ScopePlanner {
     const named = granted.filter(({ table }) => statement.names.has(nameKey(parseTableName(table.name).name)));
     const resolved = await Promise.all(
       named.map(async (each) => {
-        const wanted = scans?.predicate({ ...each.table, schema: { fields: each.fields } }) ?? ANY_FILE;
-        return planner.resolve(each.table, snapshot, allOf([wanted, await this.#predicateOf(each)]));
+        const wanted = scans?.predicate(shown(each)) ?? ANY_FILE;
+        const condition = await this.#conditionOf(each);
+        const columns = allColumns
+          ? undefined
+          : together(scans?.columns(shown(each)) ?? idsOf(each), condition.columns);
+        return { ...(await planner.resolve(each.table, snapshot, allOf([wanted, condition.predicate]))), columns };
       }),
     );
     const all = resolved.flatMap((table) => table.files);
     const held = await files.hold(
-      all.map((file) => ({ file, columns: undefined })),
+      resolved.flatMap(({ files: found, columns }) => found.map((file) => ({ file, columns }))),
       signal,
     );
     const heldHot: HeldHotFiles[] = [];
@@ -149,27 +163,40 @@ export class ScopePlanner {
     });
   }
 
-  /** What the files of a table must be able to hold for a row of theirs to be granted. */
-  #predicateOf({ table, where }: GrantedTable): Promise<FilePredicate> | FilePredicate {
-    if (where === undefined) return ANY_FILE;
+  #conditionOf({ table, where }: GrantedTable): Promise<ConditionScan> | ConditionScan {
+    if (where === undefined) return NO_CONDITION;
     const key = `${table.id}:${table.schemaVersion}`;
-    const known = this.#predicates.get(key) ?? this.#planWhere(table, where);
-    this.#predicates.set(key, known);
-    known.catch(() => this.#predicates.delete(key));
+    const known = this.#conditions.get(key) ?? this.#planWhere(table, where);
+    this.#conditions.set(key, known);
+    known.catch(() => this.#conditions.delete(key));
     return known;
   }
 
-  async #planWhere(table: TableInfo, where: string): Promise<FilePredicate> {
+  async #planWhere(table: TableInfo, where: string): Promise<ConditionScan> {
     const view: TableView = { name: table.name, sql: tableSql(table.schema, []), copied: true };
     const { namespace = "main", name } = parseTableName(table.name);
     const scans = await this.#options.scans.plan(
       { key: `grant:${table.id}:${table.schemaVersion}`, main: [view], others: new Map() },
       parseStatement(`SELECT (${where}\n)`).names,
-      () => `SELECT * FROM ${quoteName(namespace)}.${quoteName(name)} WHERE (${where}\n)`,
+      () => `SELECT 1 FROM ${quoteName(namespace)}.${quoteName(name)} WHERE (${where}\n)`,
     );
     // What is kept must hold at any time.
-    return scans?.now === undefined ? (scans?.predicate(table) ?? ANY_FILE) : ANY_FILE;
+    if (scans === undefined || scans.now !== undefined) return ANY_CONDITION;
+    return { predicate: scans.predicate(table), columns: scans.columns(table) };
   }
+}
+
+/** A table with the columns that are granted. */
+function shown({ table, fields }: GrantedTable): TableInfo {
+  return { ...table, schema: { fields } };
+}
+
+function idsOf({ fields }: GrantedTable): ReadonlySet<number> {
+  return new Set(fields.map(({ id }) => id));
+}
+
+function together(a: ReadonlySet<number>, b: ReadonlySet<number> | undefined): ReadonlySet<number> | undefined {
+  return b && new Set([...a, ...b]);
 }
 
 /** The granted part of a table, as a SELECT. */

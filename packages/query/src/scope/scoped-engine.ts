@@ -6,8 +6,10 @@
 import { batchBytes, LimitError, QueryError, type RecordBatch, sliceBatch } from "@eider/core";
 import { toQueryError } from "../duckdb-error.js";
 import type { QueryRunner, RunningQuery } from "../engine-query.js";
+import { isMissingColumn, MissingColumns, startWithColumns } from "../missing-columns.js";
 import { once } from "../once.js";
 import { matchParameters } from "../parameters.js";
+import type { PlanOptions } from "../plan.js";
 import type { QueryColumn, QueryOptions, QueryStats } from "../query.js";
 import { totalReads } from "../reads.js";
 import type { SqlInput } from "../sql.js";
@@ -48,7 +50,11 @@ export class ScopedEngine implements QueryRunner {
     this.#limits = { ...DEFAULT_LIMITS, ...options.scope.limits };
   }
 
-  async start(input: SqlInput, options: QueryOptions): Promise<RunningQuery> {
+  start(input: SqlInput, options: QueryOptions): Promise<RunningQuery> {
+    return startWithColumns((allColumns) => this.#start(input, { ...options, allColumns }));
+  }
+
+  async #start(input: SqlInput, options: PlanOptions): Promise<RunningQuery> {
     const startedAt = performance.now();
     const query = await this.#begin(input, options);
     try {
@@ -91,7 +97,7 @@ export class ScopedEngine implements QueryRunner {
   }
 
   /** Judges and plans a statement, in its turn. */
-  async #begin(input: SqlInput, options: QueryOptions): Promise<ScopedQuery> {
+  async #begin(input: SqlInput, options: PlanOptions): Promise<ScopedQuery> {
     if (input.text.length > MAX_SQL_CHARACTERS) {
       throw new LimitError("sql_too_long", `the SQL has more than ${MAX_SQL_CHARACTERS} characters`);
     }
@@ -212,6 +218,7 @@ async function ask(
   }
   if (reply.reply === "failed") {
     const { error, prefixBytes } = reply;
+    if (isMissingColumn(error.message)) throw new MissingColumns(error);
     throw toQueryError(
       error,
       { sql: text, positionOf: (offset) => charOffset(text, offset - prefixBytes), tables },
