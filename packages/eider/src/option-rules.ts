@@ -190,6 +190,7 @@ const SCOPE: Rules<ScopeOptions> = {
   tables: object,
   limits: object,
   onLimit: oneOf("error", "truncate"),
+  history: truth,
   threads: amount,
 };
 

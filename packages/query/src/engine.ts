@@ -235,6 +235,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
         planner: this.#planner,
         scans: this.#scans,
         grants: scope.tables,
+        history: scope.history ?? false,
       }),
     });
   }

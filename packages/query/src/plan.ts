@@ -522,7 +522,7 @@ function isNamed(table: string, names: ReadonlySet<string>): boolean {
   return names.has(name.toLowerCase()) && (namespace === undefined || names.has(namespace.toLowerCase()));
 }
 
-function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
+export function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
   const { value, by } = travel;
   const target = typeof value === "string" ? value : values.get(value.name);
   const number = typeof target === "bigint" ? Number(target) : target;

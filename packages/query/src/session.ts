@@ -16,6 +16,7 @@ import {
   type NativeStatement,
   openConnection,
 } from "./native.js";
+import type { Databases } from "./rewrite.js";
 import { quoteName } from "./sql-tokens.js";
 import { TextEdits } from "./text-edits.js";
 
@@ -58,6 +59,15 @@ const ALONE = "_eider_alone";
 
 let lastNumber = 0;
 
+/** What the databases are called of a session that is alone in its instance. */
+export function aloneDatabases(snapshots: Iterable<number>): Databases {
+  return databasesOf(ALONE, snapshots);
+}
+
+function databasesOf(database: string, snapshots: Iterable<number>): Databases {
+  return { database, databases: new Map([...snapshots].map((n) => [n, `${database}_at_${n}`])) };
+}
+
 export class Session {
   readonly key: string;
   readonly #native: Native;
@@ -90,8 +100,7 @@ export class Session {
     this.#release = plan.release;
     this.#once = plan.servesOnce ?? false;
     const prefix = instance ? ALONE : `${PREFIX}_${++lastNumber}`;
-    this.database = prefix;
-    this.databases = new Map([...plan.others.keys()].map((snapshot) => [snapshot, `${prefix}_at_${snapshot}`]));
+    ({ database: this.database, databases: this.databases } = databasesOf(prefix, plan.others.keys()));
   }
 
   static async open(native: Native, instance: NativeDatabase, plan: SessionPlan): Promise<Session> {

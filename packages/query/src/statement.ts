@@ -18,6 +18,8 @@ export interface Statement {
   readonly writesFile: boolean;
   /** Every name and every text literal, lower-case: whatever could mean a table. */
   readonly names: ReadonlySet<string>;
+  /** Whether it is `SHOW TABLES`, and nothing more. */
+  readonly showsTables: boolean;
   /** Whether the result depends on which tables exist, as `SHOW TABLES` does. */
   readonly needsAllTables: boolean;
   /** Whether it says `IS [NOT] DISTINCT FROM`. */
@@ -134,6 +136,7 @@ export function parseStatement(sql: string): Statement {
     explains: head === "EXPLAIN",
     writesFile: isWord(tokens[explained], "COPY"),
     names,
+    showsTables: tokens.length === 2 && isWord(tokens[0], "SHOW") && isWord(tokens[1], "TABLES"),
     needsAllTables: head === "SHOW" || [...names].some((name) => SEES_ALL.test(name)),
     comparesNulls: tokens.some((token, i) => isWord(token, "DISTINCT") && isWord(tokens[i + 1], "FROM")),
     parameters,

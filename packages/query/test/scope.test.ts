@@ -166,6 +166,137 @@ describe("a scope keeps to its limits", () => {
   });
 });
 
+describe("SHOW and DESCRIBE", () => {
+  test("tell of what is granted, and there", async () => {
+    expect(await scoped()`SHOW TABLES`).toEqual([{ name: "shop.orders" }, { name: "visits" }]);
+    expect(await scoped({}, { at: 1 })("/* all */ show tables;")).toEqual([{ name: "visits" }]);
+    expect(await scoped({ tables: { later: {} } })`SHOW TABLES`).toEqual([]);
+    const described = await scoped()`DESCRIBE visits`;
+    expect(described.map(({ column_name, column_type }) => [column_name, column_type])).toEqual([
+      ["id", "BIGINT"],
+      ["amount", "VARCHAR"],
+    ]);
+    expect((await scoped()`DESCRIBE SELECT total FROM shop.orders`).map(({ column_name }) => column_name)).toEqual([
+      "total",
+    ]);
+    expect((await scoped()`SHOW visits`).map(({ column_name }) => column_name)).toEqual(["id", "amount"]);
+  });
+});
+
+describe("AT", () => {
+  /** Snapshots: 1 makes `notes`, 2 and 3 append, 4 drops `words`'s namesake, see below. */
+  let past: TestLake;
+  const grants: ScopeOptions = {
+    tables: { notes: { where: sql`tenant = ${"a"}`, columns: ["id", "note"] }, "ns.t": {} },
+    history: true,
+  };
+  const q = (scope: Partial<ScopeOptions> = {}, options: QueryOptions = {}): Sql => {
+    const engine = past.engine.scope({ ...grants, ...scope });
+    return makeSql(async () => engine, options);
+  };
+
+  beforeAll(async () => {
+    past = await TestLake.open({ scopeEntry: await buildScopeEntry() });
+    await past.create("notes", { id: "int64", tenant: "string", note: "string" }); // 1
+    await past.append("notes", "FROM (VALUES (1::BIGINT, 'a', 'one'), (2, 'b', 'hidden')) t(id, tenant, note)"); // 2
+    await past.append("notes", "FROM (VALUES (3::BIGINT, 'a', 'three'), (4, 'b', 'hidden')) t(id, tenant, note)"); // 3
+    await past.create("ns.t", { x: "int64" }); // 4
+    await past.appendHot("ns.t", { h: ['{"x":1}'] }); // 5
+    await past.create("secrets", { word: "string" }); // 6
+    await past.append("secrets", "SELECT 'swordfish' AS word"); // 7
+    return () => past[Symbol.asyncDispose]();
+  });
+
+  test("shows granted rows and columns of other snapshots", async () => {
+    expect(await q()("SELECT * FROM notes AT (VERSION => 2)")).toEqual([{ id: 1n, note: "one" }]);
+    expect(await q()("SELECT count(*) AS n FROM notes AT (VERSION => 1)")).toEqual([{ n: 0n }]);
+    expect(
+      await q()`SELECT n.id FROM notes n ANTI JOIN "Notes" o AT (VERSION => ${2}) USING (id) WHERE n.id < ${9}`,
+    ).toEqual([{ id: 3n }]);
+    expect(await q()("SELECT x FROM ns.t AS t AT (VERSION => 5) WHERE x > ?", [0])).toEqual([{ x: 1n }]);
+    expect(await q()("SELECT x FROM ns.t AT (TIMESTAMP => '2999-01-01')")).toEqual([{ x: 1n }]);
+    expect(await q({}, { at: 2 })("SELECT count(*) AS n FROM notes, notes b AT (VERSION => 3)")).toEqual([{ n: 2n }]);
+    expect((await q()("DESCRIBE FROM notes AT (VERSION => 2)")).map(({ column_name }) => column_name)).toEqual([
+      "id",
+      "note",
+    ]);
+    const one = q()("SELECT note FROM notes AT (VERSION => 3) WHERE id = 3");
+    expect(await one).toEqual([{ note: "three" }]);
+    expect(one.stats).toMatchObject({ snapshot: 7, filesRead: 2 });
+    expect(await one.columns()).toEqual([{ name: "note", type: "VARCHAR" }]);
+  });
+
+  test.each([
+    ["without history", "FROM notes AT (VERSION => 2)", { history: false }],
+    ["a table that is not granted", "FROM secrets AT (VERSION => 7)", {}],
+    [
+      "a table that is not granted, by the database of another",
+      "FROM notes AT (VERSION => 7), _eider_alone_at_7.main.secrets",
+      {},
+    ],
+    ["the lake's own database", "FROM notes AT (VERSION => 7), _eider_alone.main.secrets", {}],
+    ["the database of a snapshot that is not named", "FROM _eider_alone_at_7.main.notes", {}],
+    ["a table that was not there", "FROM ns.t AT (VERSION => 3)", {}],
+    [
+      "a column's table in a namespace of a database",
+      "FROM notes AT (VERSION => 7), _eider_alone_at_7.information_schema.tables",
+      {},
+    ],
+    ["a name of WITH", "WITH secrets AS (SELECT 1) SELECT * FROM secrets AT (VERSION => 7)", {}],
+    ["a file", "FROM '/etc/passwd' AT (VERSION => 2)", {}],
+    ["a snapshot that is to come", "FROM notes AT (VERSION => 8)", {}],
+    ["a tag that is not there", "FROM notes AT (VERSION => 'v')", {}],
+    ["a time before all", "FROM notes AT (TIMESTAMP => '1999-01-01')", {}],
+    ["what is computed", "FROM notes AT (VERSION => (SELECT 2))", {}],
+    ["hidden in another clause", "FROM notes AT (VERSION => 2), read_text('/etc/passwd')", {}],
+  ] as const)("refuses %s", async (_, text, more) => {
+    const code = text.includes("SELECT 2")
+      ? "bad_snapshot"
+      : text.includes("'/etc/passwd' AT")
+        ? "syntax_error"
+        : "scope_refused";
+    await expect(q(more)(text)).rejects.toMatchObject({ name: "QueryError", code });
+    const error = await q(more)(text).then(
+      () => undefined,
+      (reason: Error) => reason,
+    );
+    // How many snapshots there are, and what else, is nobody's business.
+    expect(error?.message).not.toMatch(/swordfish|tenant|snapshots? \d|_eider/);
+  });
+
+  test("sees no column that is not granted, and no row by an error", async () => {
+    await expect(q()("SELECT tenant FROM notes AT (VERSION => 2)")).rejects.toMatchObject({
+      code: "unknown_column",
+      position: 7,
+    });
+    expect(
+      await q()(
+        "SELECT count(*) AS n FROM notes AT (VERSION => 3) WHERE CASE WHEN note = 'hidden' THEN error('seen') ELSE true END",
+      ),
+    ).toEqual([{ n: 2n }]);
+  });
+
+  test("says nothing of a condition that does not fit the table of then", async () => {
+    await past.drop("notes"); // 8
+    await past.create("notes", { id: "int64", owner: "string", note: "string" }); // 9
+    await past.append("notes", "SELECT 5::BIGINT AS id, 'a' AS owner, 'five' AS note"); // 10
+    const owner = q({ tables: { notes: { where: sql`owner = ${"a"}` } } });
+    expect(await owner("SELECT id FROM notes")).toEqual([{ id: 5n }]);
+    await expect(owner("SELECT id FROM notes AT (VERSION => 3)")).rejects.toMatchObject({
+      code: "scope_refused",
+      message: "a table cannot be shown at this snapshot as it is granted",
+    });
+    expect(await owner("SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  });
+});
+
+test("a view cannot be granted", async () => {
+  await using own = await TestLake.open({ scopeEntry: await buildScopeEntry() });
+  await own.catalog.commit({ operations: [{ op: "view", name: "v", sql: "SELECT 1 AS a" }] });
+  const engine = own.engine.scope({ tables: { V: {} } });
+  await expect(makeSql(async () => engine)("FROM v")).rejects.toMatchObject({ code: "bad_scope", subject: "v" });
+});
+
 describe("bad grants", () => {
   test.each([
     [{ tables: { visits: { where: sql`tenant = '${"a"}'` } } }, "not used by the statement"],
@@ -223,6 +354,16 @@ describe("attacks", () => {
     ["serialized SQL", "FROM json_execute_serialized_sql('{}')"],
     ["sleep", "SELECT sleep_ms(10)"],
     ["SHOW ALL TABLES", "SHOW ALL TABLES"],
+    ["SHOW TABLES of a database", "SHOW TABLES FROM system"],
+    ["SHOW TABLES in a query", "FROM (SHOW TABLES)"],
+    ["SHOW DATABASES", "SHOW DATABASES"],
+    ["SHOW", "SHOW"],
+    ["DESCRIBE of nothing", "DESCRIBE"],
+    ["DESCRIBE of a table that is not granted", "DESCRIBE secrets"],
+    ["DESCRIBE of a file", "DESCRIBE FROM read_text('/etc/passwd')"],
+    ["SHOW of a table that is not granted", "SHOW secrets"],
+    ["changes of a granted table", "FROM eider.changes('visits', 0)"],
+    ["system tables of the lake", "FROM eider.tables"],
     ["another snapshot", "FROM visits AT (VERSION => 2)"],
     ["EXPLAIN", "EXPLAIN SELECT 1"],
     ["EXPLAIN ANALYZE", "EXPLAIN ANALYZE FROM visits"],

@@ -50,15 +50,20 @@ const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_ ]*$/u;
 /**
  * Judges what `json_serialize_sql` made of one statement.
  * @param tables granted, as `namespace.name` or `name`
+ * @param databases the same at other snapshots, by the database that shows them
  * @returns undefined if it may run
  */
-export function refusalOf(serialized: string, tables: readonly string[]): Refusal | undefined {
+export function refusalOf(
+  serialized: string,
+  tables: readonly string[],
+  databases: ReadonlyMap<string, readonly string[]> = new Map(),
+): Refusal | undefined {
   const { error, statements } = JSON.parse(serialized) as JsonObject;
   if (error !== false || !Array.isArray(statements) || statements.length !== 1) {
     return { reason: "only a SELECT can run here" };
   }
   try {
-    new Guard(tables).visit(statements[0] as Json);
+    new Guard(tables, databases).visit(statements[0] as Json);
     return undefined;
   } catch (refused) {
     if (refused instanceof Refused) return refused.refusal;
@@ -79,11 +84,13 @@ class Refused extends Error {
 
 class Guard {
   readonly #tables: ReadonlySet<string>;
+  readonly #databases: ReadonlyMap<string, ReadonlySet<string>>;
   /** Names that `WITH` gives, from the outermost query to the one that is visited. */
   readonly #named: string[] = [];
 
-  constructor(tables: readonly string[]) {
+  constructor(tables: readonly string[], databases: ReadonlyMap<string, readonly string[]>) {
     this.#tables = new Set(tables.map(nameKey));
+    this.#databases = new Map([...databases].map(([name, granted]) => [name, new Set(granted.map(nameKey))]));
   }
 
   visit(node: Json | undefined): void {
@@ -150,10 +157,14 @@ class Guard {
 
   #table(node: JsonObject): void {
     const { catalog_name: catalog, schema_name: schema, table_name: table, at_clause: at } = node;
-    const name = schema === "" ? String(table) : `${String(schema)}.${String(table)}`;
     if (at !== null && at !== undefined) throw new Refused("AT cannot be used here", node);
-    const known =
-      catalog === "" && (this.#tables.has(nameKey(name)) || (schema === "" && this.#named.includes(nameKey(name))));
+    // `AT` has become a database by now, in which tables without a namespace are in `main`.
+    const database = this.#databases.get(String(catalog));
+    const plain = schema === "" || (database !== undefined && schema === "main");
+    const name = plain ? String(table) : `${String(schema)}.${String(table)}`;
+    const known = database
+      ? database.has(nameKey(name))
+      : catalog === "" && (this.#tables.has(nameKey(name)) || (plain && this.#named.includes(nameKey(name))));
     if (!known) throw new Refused(`there is no table ${JSON.stringify(name)} here`, node);
   }
 

@@ -38,6 +38,11 @@ export interface ScopeOptions {
    * memory are errors in any case.
    */
   readonly onLimit?: "error" | "truncate";
+  /**
+   * Whether `AT` may name other snapshots, at which the tables show what the grants say. Default false: rows that were rolled
+   * back, or were of a dropped table of the same name, stay unseen.
+   */
+  readonly history?: boolean;
   /** Threads of a query. Default 1. */
   readonly threads?: number;
 }

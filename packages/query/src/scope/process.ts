@@ -8,9 +8,10 @@ import { concatBatches, type RecordBatch } from "@eider/core";
 import { readDuckDBError } from "../duckdb-error.js";
 import { Interrupter } from "../interrupter.js";
 import { loadNative, type Native, openInstance } from "../native.js";
+import { rewriteQuery } from "../rewrite.js";
 import { Run } from "../run.js";
 import { PLANNING_OPTIMIZERS, ScanPlanner } from "../scan-planner.js";
-import { Session } from "../session.js";
+import { aloneDatabases, Session, type TableView } from "../session.js";
 import { refusalOf } from "./guard.js";
 import type { ScopeReply, ScopeRequest } from "./protocol.js";
 
@@ -74,25 +75,32 @@ class ScopeWorker {
     }
   }
 
-  async #plan({ sql, literal, names, tables }: Extract<ScopeRequest, { op: "plan" }>): Promise<ScopeReply> {
+  async #plan(request: Extract<ScopeRequest, { op: "plan" }>): Promise<ScopeReply> {
+    const { statement, parameters, travels, sql, tables, others } = request;
     const watch = watchSize(UNCOUNTED_BYTES);
     try {
-      const granted = tables.map(({ name }) => name);
-      const refusal = refusalOf(await this.#planner.parse(sql), granted);
+      const { databases } = aloneDatabases(others.keys());
+      const namesOf = (views: readonly TableView[]): string[] => views.map(({ name }) => name);
+      const refusal = refusalOf(
+        await this.#planner.parse(sql),
+        namesOf(tables),
+        new Map([...others].map(([snapshot, views]) => [databases.get(snapshot)!, namesOf(views)])),
+      );
       if (refusal) return { reply: "refused", refusal };
       const plan = await this.#planner.serialize(
-        { key: JSON.stringify(tables), main: tables, others: new Map() },
-        names,
-        () => literal,
+        { key: JSON.stringify([tables, ...others]), main: tables, others },
+        statement.names,
+        (session) => rewriteQuery(statement, parameters, travels, session),
       );
-      return { reply: "planned", plan: plan?.text, database: plan?.session.database ?? "", now: plan?.now };
+      const session = plan && { database: plan.session.database, databases: plan.session.databases };
+      return { reply: "planned", plan: plan?.text, session, now: plan?.now };
     } finally {
       clearInterval(watch);
     }
   }
 
   async #run(request: Extract<ScopeRequest, { op: "run" }>): Promise<ScopeReply> {
-    const { sql, parameters, views, now, files, describeOnly, memoryBytes, threads, spillDir } = request;
+    const { sql, parameters, views, others, now, files, describeOnly, memoryBytes, threads, spillDir } = request;
     const native = this.#native;
     const watch = watchSize(memoryBytes + UNCOUNTED_BYTES);
     const instance = await openInstance(native, {
@@ -101,7 +109,14 @@ class ScopeWorker {
       ...(threads !== undefined && { threads }),
       confinedTo: { files },
     });
-    const session = await Session.alone(native, instance, { key: "", main: views, others: new Map(), now });
+    let session: Session;
+    try {
+      session = await Session.alone(native, instance, { key: "", main: views, others, now });
+    } catch {
+      // What is wrong with a condition of the grant is not for those who ask.
+      clearInterval(watch);
+      return { reply: "refused", refusal: { reason: "a table cannot be shown at this snapshot as it is granted" } };
+    }
     const interrupter = new Interrupter(native, {});
     this.#started = { session, interrupter, watch, chunks: undefined };
     const run = new Run({

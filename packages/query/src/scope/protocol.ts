@@ -3,21 +3,25 @@
 import type { RecordBatch } from "@eider/core";
 import type { DuckDBError } from "../duckdb-error.js";
 import type { SqlParam } from "../query.js";
+import type { Databases } from "../rewrite.js";
 import type { ResultShape } from "../run.js";
 import type { TableView } from "../session.js";
+import type { Statement } from "../statement.js";
 import type { Refusal } from "./guard.js";
 
 export type ScopeRequest =
   /** Judges a statement, and tells what it reads of each table. */
   | {
       readonly op: "plan";
+      readonly statement: Statement;
+      readonly parameters: ReadonlyMap<string, SqlParam>;
+      /** Snapshot of each `AT`. */
+      readonly travels: readonly number[];
+      /** What is to run, see `rewrite`: in a session that is alone in its instance. */
       readonly sql: string;
-      /** The same with its parameters as literals; undefined if they have none. */
-      readonly literal: string | undefined;
-      /** Lower-case words of the statement. */
-      readonly names: ReadonlySet<string>;
-      /** Granted tables, without rows. */
+      /** Granted tables, without rows; and those at other snapshots. */
       readonly tables: readonly TableView[];
+      readonly others: ReadonlyMap<number, readonly TableView[]>;
     }
   /** Starts a statement that was judged. */
   | {
@@ -25,6 +29,8 @@ export type ScopeRequest =
       readonly sql: string;
       readonly parameters: ReadonlyMap<string, SqlParam>;
       readonly views: readonly TableView[];
+      /** Of other snapshots. */
+      readonly others: ReadonlyMap<number, readonly TableView[]>;
       readonly now: string | undefined;
       /** The only files that may be opened. */
       readonly files: readonly string[];
@@ -40,11 +46,11 @@ export type ScopeRequest =
 
 export type ScopeReply =
   | { readonly reply: "refused"; readonly refusal: Refusal }
-  /** `database` is what the tables' database is called in the plan, `now` the time at which it holds. */
+  /** `session` is what the tables' databases are called in the plan, `now` the time at which it holds. */
   | {
       readonly reply: "planned";
       readonly plan: string | undefined;
-      readonly database: string;
+      readonly session: Databases | undefined;
       readonly now: string | undefined;
     }
   | { readonly reply: "started"; readonly shape: ResultShape }

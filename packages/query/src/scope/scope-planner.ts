@@ -1,16 +1,18 @@
 /** What a scope shows of the lake's tables, and which files a statement in it needs. */
 
 import { ANY_FILE, allOf, type Catalog, type FilePredicate, parseTableName, type TableInfo } from "@eider/catalog";
-import { type Field, InvalidInputError, nameKey } from "@eider/core";
+import { type Field, InvalidInputError, NotFoundError, nameKey, QueryError } from "@eider/core";
 import type { HeldHotFiles, HotFiles } from "../hot-files.js";
 import type { LocalFiles } from "../local-files.js";
 import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
-import type { Planner, PlanOptions } from "../plan.js";
+import { type Planner, type PlanOptions, travelTarget } from "../plan.js";
+import type { QueryOptions } from "../query.js";
 import { type TableReads, tableReads } from "../reads.js";
+import { rewrite } from "../rewrite.js";
 import { readScans, type ScanPlanner } from "../scan-planner.js";
-import type { TableView } from "../session.js";
+import { aloneDatabases, type TableView } from "../session.js";
 import { snapshotOf } from "../snapshot.js";
-import { quoteName } from "../sql-tokens.js";
+import { quoteName, quoteText } from "../sql-tokens.js";
 import { parseStatement, type Statement } from "../statement.js";
 import { tableSql } from "../table-sql.js";
 import { TextEdits } from "../text-edits.js";
@@ -27,6 +29,13 @@ export interface ScopedPlan {
   readonly snapshot: number;
   readonly reads: readonly TableReads[];
   readonly views: readonly TableView[];
+  /** Of the snapshots that `AT` names. */
+  readonly others: ReadonlyMap<number, readonly TableView[]>;
+  /** What is to run, and with which values. */
+  readonly sql: string;
+  readonly parameters: BoundParameters;
+  /** Where a character of {@link sql} stands in the statement. */
+  originalPosition(position: number): number;
   /** The time that the statement must see. */
   readonly now: string | undefined;
   /** Of the files, the only ones that may be opened. */
@@ -55,6 +64,7 @@ interface GrantedTable {
 
 type Judge = (
   request: Extract<ScopeRequest, { op: "plan" }>,
+  originalPosition: (position: number) => number,
 ) => Promise<Extract<ScopeReply, { readonly reply: "planned" }>>;
 
 export interface ScopePlannerOptions {
@@ -65,6 +75,8 @@ export interface ScopePlannerOptions {
   /** Of the trusted instance: for what the grants say, not for statements. */
   readonly scans: ScanPlanner;
   readonly grants: Readonly<Record<string, TableGrant>>;
+  /** Whether `AT` may name other snapshots. */
+  readonly history: boolean;
 }
 
 export class ScopePlanner {
@@ -86,7 +98,10 @@ export class ScopePlanner {
     );
   }
 
-  /** @param judge has the process judge and plan the statement */
+  /**
+   * @param judge has the process judge and plan the statement; `originalPosition` says where in it a character of the SQL stands
+   * @throws QueryError `scope_refused`
+   */
   async plan(
     statement: Statement,
     values: BoundParameters,
@@ -95,29 +110,42 @@ export class ScopePlanner {
   ): Promise<ScopedPlan> {
     const { catalog, files, hot, planner } = this.#options;
     const snapshot = await snapshotOf(catalog, at);
+    const travels = await this.#travels(statement, values);
     const granted = await this.#granted(snapshot);
+    const others = new Map<number, GrantedTable[]>();
+    for (const then of travels) others.set(then, others.get(then) ?? (await this.#granted(then)));
+    const { sql, parameters, edits } = rewrite(statement, values, travels, aloneDatabases(others.keys()));
+    const originalPosition = (position: number): number => edits.originalPosition(position);
     const empty = ({ table, fields }: GrantedTable): TableView => ({
       name: table.name,
       sql: tableSql({ fields }, []),
       copied: true,
     });
-    const { plan, database, now } = await judge({
-      op: "plan",
-      sql: statement.text,
-      literal: literalText(statement, values),
-      names: statement.names,
-      tables: granted.map(empty),
-    });
-    const scans = prune && plan !== undefined ? readScans(plan, { database, databases: new Map() }, now) : undefined;
-    const named = granted.filter(({ table }) => statement.names.has(nameKey(parseTableName(table.name).name)));
+    const { plan, session, now } = await judge(
+      {
+        op: "plan",
+        statement,
+        parameters: values,
+        travels,
+        sql,
+        tables: granted.map(empty),
+        others: new Map([...others].map(([then, tables]) => [then, tables.map(empty)])),
+      },
+      originalPosition,
+    );
+    const scans = prune && plan !== undefined && session ? readScans(plan, session, now) : undefined;
+    const needed = [
+      ...granted.map((each) => ({ each, of: snapshot, travel: undefined })),
+      ...[...others].flatMap(([then, tables]) => tables.map((each) => ({ each, of: then, travel: then }))),
+    ].filter(({ each }) => statement.names.has(nameKey(parseTableName(each.table.name).name)));
     const resolved = await Promise.all(
-      named.map(async (each) => {
-        const wanted = scans?.predicate(shown(each)) ?? ANY_FILE;
+      needed.map(async ({ each, of, travel }) => {
+        const wanted = scans?.predicate(shown(each), travel) ?? ANY_FILE;
         const condition = await this.#conditionOf(each);
         const columns = allColumns
           ? undefined
-          : together(scans?.columns(shown(each)) ?? idsOf(each), condition.columns);
-        return { ...(await planner.resolve(each.table, snapshot, allOf([wanted, condition.predicate]))), columns };
+          : together(scans?.columns(shown(each), travel) ?? idsOf(each), condition.columns);
+        return { ...(await planner.resolve(each.table, of, allOf([wanted, condition.predicate]))), columns };
       }),
     );
     const all = resolved.flatMap((table) => table.files);
@@ -131,17 +159,23 @@ export class ScopePlanner {
     };
     try {
       const views: TableView[] = [];
-      for (const [i, each] of named.entries()) {
-        const own = await hot.hold(each.table, snapshot, signal);
+      const past = new Map<number, TableView[]>([...others.keys()].map((then) => [then, []]));
+      for (const [i, { each, of, travel }] of needed.entries()) {
+        const own = await hot.hold(each.table, of, signal);
         heldHot.push(own);
-        const { name, sql } = await planner.view(resolved[i]!, held, own.files, statement.comparesNulls);
-        views.push({ name, sql: grantSql(each, sql) });
+        const view = await planner.view(resolved[i]!, held, own.files, statement.comparesNulls);
+        const among = travel === undefined ? views : past.get(travel)!;
+        among.push({ name: view.name, sql: grantSql(each, view.sql) });
       }
       const hotPaths = heldHot.flatMap((own) => own.files.map(({ path }) => path));
       return {
         snapshot,
-        reads: resolved.map(({ table, files: read }) => tableReads(table, snapshot, read, held)),
+        reads: resolved.map(({ table, files: read }, i) => tableReads(table, needed[i]!.of, read, held)),
         views,
+        others: past,
+        sql,
+        parameters,
+        originalPosition,
         now: scans?.now,
         paths: [...all.map((file) => held.path(file)), ...hotPaths],
         release,
@@ -152,8 +186,39 @@ export class ScopePlanner {
     }
   }
 
+  /** A statement in place of `SHOW TABLES`: the names of what is granted, and there. */
+  async tablesSql({ at }: QueryOptions): Promise<string> {
+    const granted = await this.#granted(await snapshotOf(this.#options.catalog, at));
+    return `SELECT unnest([${granted.map(({ table }) => quoteText(table.name)).join(", ")}]::VARCHAR[]) AS name`;
+  }
+
+  /** The snapshot of each `AT`. What there is beyond the grants is not told. */
+  async #travels(statement: Statement, values: BoundParameters): Promise<number[]> {
+    const travels: number[] = [];
+    for (const travel of statement.timeTravels) {
+      const refused = (reason: string): QueryError =>
+        new QueryError("scope_refused", reason, { position: travel.start });
+      if (!this.#options.history) throw refused("AT cannot be used here");
+      try {
+        travels.push(await snapshotOf(this.#options.catalog, travelTarget(travel, values)));
+      } catch (error) {
+        if (error instanceof NotFoundError) throw refused("there is no such snapshot");
+        throw error;
+      }
+    }
+    return travels;
+  }
+
   async #granted(snapshot: number): Promise<GrantedTable[]> {
     const tables = snapshot === 0 ? [] : await this.#options.catalog.tables(snapshot);
+    const views = snapshot === 0 ? [] : await this.#options.catalog.views(snapshot);
+    const view = views.find(({ name }) => this.#grants.has(nameKey(name)));
+    if (view) {
+      const name = JSON.stringify(view.name);
+      throw new InvalidInputError("bad_scope", `${name} is a view: grant the tables that it reads, with a condition`, {
+        subject: view.name,
+      });
+    }
     return tables.flatMap((table) => {
       const grant = this.#grants.get(nameKey(table.name));
       if (!grant) return [];

@@ -101,7 +101,9 @@ export class ScopedEngine implements QueryRunner {
     if (input.text.length > MAX_SQL_CHARACTERS) {
       throw new LimitError("sql_too_long", `the SQL has more than ${MAX_SQL_CHARACTERS} characters`);
     }
-    const statement = parseStatement(input.text);
+    const parsed = parseStatement(input.text);
+    // A list of ours: DuckDB's would name the databases and leave out namespaces.
+    const statement = parsed.showsTables ? parseStatement(await this.#options.planner.tablesSql(options)) : parsed;
     const values = matchParameters(statement.parameters, input.params);
     const { planner, pool, scope, spillDir } = this.#options;
     await this.#turn();
@@ -123,17 +125,19 @@ export class ScopedEngine implements QueryRunner {
     });
     try {
       options.signal?.throwIfAborted();
-      plan = await planner.plan(statement, values, options, async (request) => {
-        const reply = await ask(process, request, statement, planner.tableNames);
+      plan = await planner.plan(statement, values, options, async (request, originalPosition) => {
+        const asked = { sql: request.sql, originalPosition, statement, tables: planner.tableNames };
+        const reply = await ask(process, request, asked);
         if (reply.reply !== "planned") throw unexpected(reply);
         return reply;
       });
-      const { views, now, paths } = plan;
+      const { sql, parameters, views, others, now, paths } = plan;
       return new ScopedQuery(process, plan, statement, planner.tableNames, close, {
         op: "run",
-        sql: statement.text,
-        parameters: values,
+        sql,
+        parameters,
         views,
+        others,
         now,
         files: paths,
         describeOnly: false,
@@ -199,21 +203,31 @@ class ScopedQuery {
   }
 
   #ask(request: ScopeRequest): Promise<ScopeReply> {
-    return ask(this.#process, request, this.#statement, this.#tables);
+    const { sql, originalPosition } = this.plan;
+    return ask(this.#process, request, { sql, originalPosition, statement: this.#statement, tables: this.#tables });
   }
+}
+
+/** What a statement is about, for its errors. */
+interface Asked extends Pick<ScopedPlan, "sql" | "originalPosition"> {
+  readonly statement: Statement;
+  readonly tables: readonly string[];
 }
 
 /** Asks the process; what it refuses and what fails in it is thrown. */
 async function ask(
   process: ScopeProcess,
   request: ScopeRequest,
-  { text }: Statement,
-  tables: readonly string[],
+  { sql, originalPosition, statement: { text }, tables }: Asked,
 ): Promise<ScopeReply> {
+  const positionOf = (bytes: number): number | undefined => {
+    const at = charOffset(sql, bytes);
+    return at === undefined ? undefined : originalPosition(at);
+  };
   const reply = await process.request(request);
   if (reply.reply === "refused") {
     const { reason, position } = reply.refusal;
-    const at = position === undefined ? undefined : charOffset(text, position);
+    const at = position === undefined ? undefined : positionOf(position);
     throw new QueryError("scope_refused", reason, { ...(at !== undefined && { position: at }) });
   }
   if (reply.reply === "failed") {
@@ -221,7 +235,7 @@ async function ask(
     if (isMissingColumn(error.message)) throw new MissingColumns(error);
     throw toQueryError(
       error,
-      { sql: text, positionOf: (offset) => charOffset(text, offset - prefixBytes), tables },
+      { sql: text, positionOf: (offset) => positionOf(offset - prefixBytes), tables },
       undefined,
     );
   }
