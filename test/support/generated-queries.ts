@@ -46,6 +46,9 @@ export const SCHEMA = {
   r: "int64",
 } as const;
 
+/** Of all rows, from the first on. */
+export const LAST_SCHEMA = { ...SCHEMA, w: "int64", r: "float64", late: "int64" } as const;
+
 const long = "z".repeat(300);
 const INTEGERS = [
   0n,

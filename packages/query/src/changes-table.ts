@@ -135,7 +135,7 @@ export function changesSql(
       });
     });
     selects.push(
-      `SELECT c.snapshot, c.batch, 'append', NULL, f.* EXCLUDE (${PLACE.file}, ${PLACE.row}) FROM (${tableSql(schema, files, guarded, PLACE)}) f ` +
+      `SELECT c.snapshot, c.batch, 'append', NULL, f.* EXCLUDE (${PLACE.file}, ${PLACE.row}) FROM (${tableSql(schema, files, { guarded, place: PLACE })}) f ` +
         `ASOF JOIN (VALUES ${batches.join(", ")}) c(file, first, snapshot, batch) ON c.file = f.${PLACE.file} AND f.${PLACE.row} >= c.first`,
     );
   }

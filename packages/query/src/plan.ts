@@ -447,11 +447,12 @@ export class Planner implements AsyncDisposable {
     guardsAll = false,
   ): Promise<TableView> {
     const make = async (): Promise<TableView> => {
-      const sql = tableSql(
-        table.schema,
-        [...files.map((file) => ({ path: held.path(file), rows: file.rows })), ...hot],
-        await this.#guarded(table, [...files, ...hot], guardsAll),
-      );
+      const all = [...files, ...hot];
+      const sources = [...files.map((file) => ({ path: held.path(file), rows: file.rows })), ...hot];
+      const sql = tableSql(table.schema, sources, {
+        guarded: await this.#guarded(table, all, guardsAll),
+        isOwnSchema: all.every(({ schemaVersion }) => schemaVersion === table.schemaVersion),
+      });
       return { name: table.name, sql };
     };
     return this.#files.areInPlace && hot.length === 0

@@ -21,19 +21,29 @@ export function widenedFields(schema: Schema, before: Schema | undefined): Reado
   return new Set(inexact.filter(({ id, type }) => types.get(id) !== formatType(type)).map(({ id }) => id));
 }
 
+export interface TableSqlOptions {
+  /**
+   * Ids of columns that DuckDB may push no filter on into the files. `greatest` of one value is that value, and no filter is
+   * pushed through it as one on a column.
+   */
+  readonly guarded?: ReadonlySet<number> | undefined;
+  /** Names of two more columns: which of the files a row is from, and which of its rows it is. */
+  readonly place?: { readonly file: string; readonly row: string };
+  /** Whether every file was written with this very schema. Default false. */
+  readonly isOwnSchema?: boolean;
+}
+
 /**
- * Columns come by field id, so files of every schema version read alike: renamed, widened and later added columns too.
+ * Columns come by field id, so files of every schema version read alike: renamed, widened and later added columns too. By
+ * ids DuckDB learns nothing of the columns from the footers, and a query may take twice as long. Files that are all of this
+ * very schema are therefore read as they are.
  * Columns of unknown type are `NULL::VARCHAR`. A table without files gives no rows, with its columns and types.
  * `hive_partitioning=false`: what stands in a path is never a value.
- * @param guarded ids of columns that DuckDB may push no filter on into the files. `greatest` of one value is that value,
- *   and no filter is pushed through it as one on a column.
- * @param place names of two more columns: which of the files a row is from, and which of its rows it is
  */
 export function tableSql(
   schema: Schema,
   files: readonly SourceFile[],
-  guarded: ReadonlySet<number> = new Set(),
-  place?: { readonly file: string; readonly row: string },
+  { guarded = new Set(), place, isOwnSchema = false }: TableSqlOptions = {},
 ): string {
   const columns = schema.fields.map((field) => ({ field, type: storedType(field.type) }));
   const nullColumn = (field: Field): string =>
@@ -62,7 +72,8 @@ export function tableSql(
     )
     .join(",\n");
   const placed = place ? `, file_index AS ${place.file}, file_row_number AS ${place.row}` : "";
-  return `SELECT ${selected}${placed} FROM read_parquet([\n${paths}\n], hive_partitioning=false, schema=MAP{\n${fields}\n})`;
+  const byIds = isOwnSchema ? "" : `, schema=MAP{\n${fields}\n}`;
+  return `SELECT ${selected}${placed} FROM read_parquet([\n${paths}\n], hive_partitioning=false${byIds})`;
 }
 
 /**
