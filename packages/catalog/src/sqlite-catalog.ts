@@ -351,7 +351,7 @@ export class SqliteCatalog implements Catalog {
   }
 
   async retire(snapshot: number): Promise<boolean> {
-    return this.#write((driver) => {
+    return this.#surely((driver) => {
       const state = new SqliteState(driver);
       if (state.mode() === "moved") return state.head().n === snapshot;
       state.checkMode(this.lakeId, "local");
@@ -451,11 +451,15 @@ export class SqliteCatalog implements Catalog {
 
   /** Writes to an index what the log has and can give again: no fsync. */
   async #follow(body: (driver: SqliteDriver) => void): Promise<void> {
+    return this.#surely(body, false);
+  }
+
+  /** Writes what may be written twice: a COMMIT that failed is tried again, whether or not it took effect. */
+  async #surely<T>(body: (driver: SqliteDriver) => T, durable?: boolean): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#write(body, false);
+        return await this.#write(body, durable);
       } catch (error) {
-        // A COMMIT that failed is tried again: if it took effect all the same, the entry is known.
         if (!(error instanceof CommitUnknown)) throw error;
         if (tries === COMMIT_TRIES) throw error.cause;
       }

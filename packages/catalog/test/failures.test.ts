@@ -102,6 +102,14 @@ describe("a COMMIT that fails", () => {
     expect(await other.snapshots()).toHaveLength(3);
   });
 
+  it.each([["after"], ["before"]] as const)("%s a catalog was retired: it is all the same", async (fault) => {
+    const { driver } = faulty(["ok", "ok", fault]);
+    await using catalog = await SqliteCatalog.open({ path: join(tempFolder(), "c.sqlite"), driver });
+    await catalog.commit(draft(create("t1", "events")));
+    expect(await catalog.retire(1)).toBe(true);
+    await expect(catalog.commit(draft(append("t1", "b", ["k"])))).rejects.toMatchObject({ code: "lake_moved" });
+  });
+
   it("in memory, where nothing can be opened again, is settled too", async () => {
     const { driver } = faulty(["ok", "ok", "before"]);
     await using catalog = await SqliteCatalog.open({ path: ":memory:", driver });

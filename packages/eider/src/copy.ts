@@ -15,7 +15,7 @@ import type { ObjectStore } from "@eider/storage";
 import { COPY_MARK, type LakeFile, markMoved, readLakeFile, writeLakeFile } from "./lake-file.js";
 import type { CopyOptions, CopyResult } from "./options.js";
 import { findObject } from "./read-object.js";
-import { listCheckpoints, putCheckpoint } from "./shared/checkpoints.js";
+import { checkpointKey, type IndexCopy, listCheckpoints, putCheckpoint } from "./shared/checkpoints.js";
 import { LOG, logKey } from "./shared/log.js";
 import { assertShareable } from "./shared/probe.js";
 
@@ -44,10 +44,10 @@ export interface CopySource {
 export async function copyLake(source: CopySource, to: ObjectStore, options: CopyOptions): Promise<CopyResult> {
   const mark = await beginCopy(source, to, source.newId());
   const progress = new CopyProgress(options);
+  if (await readLakeFile(to)) return { lake: mark.lake, snapshot: await endCopy(to), ...progress.result };
   const copy = await exportCopy(source, mark.lake);
   await copyFiles(source.store, to, copy.content, progress);
-  await finishCopy(to, mark, copy);
-  return { lake: mark.lake, snapshot: copy.content.snapshot, ...progress.result };
+  return { lake: mark.lake, snapshot: await finishCopy(to, mark, copy), ...progress.result };
 }
 
 /**
@@ -110,22 +110,38 @@ class CopyProgress {
   }
 }
 
-/** Takes the place, or goes on with what an earlier try has left there. */
+/**
+ * Takes the place, or goes on with what an earlier try has left there. That may be all of it, if only the answer to its last
+ * request was lost.
+ */
 async function beginCopy({ catalog, newId }: CopySource, to: ObjectStore, lake: string): Promise<Mark> {
   const taken = (what: string): never => {
     throw new AlreadyExistsError("place_taken", `${to.url} ${what}: choose a new or empty place`, { subject: to.url });
   };
-  if (await readLakeFile(to)) taken("is a lake already");
+  const made = await readLakeFile(to);
   const found = await readMark(to);
-  if (found) return found.from === catalog.lakeId ? found : taken("holds an unfinished copy of another lake");
-  for await (const { key } of to.list("")) taken(`holds other objects, such as ${key}`);
-  const mark: Mark = { from: catalog.lakeId, lake };
-  await to.put(COPY_MARK, Buffer.from(`${JSON.stringify(mark)}\n`), { ifAbsent: true });
+  if (made && made.lake !== found?.lake) taken("is a lake already");
+  if (!found) for await (const { key } of to.list("")) taken(`holds other objects, such as ${key}`);
+  const mark = found ?? (await putMark(to, { from: catalog.lakeId, lake }));
+  if (mark.from !== catalog.lakeId) taken("holds an unfinished copy of another lake");
+  if (made) return mark;
   await assertShareable(to, newId).catch(async (error: unknown) => {
     if (error instanceof StoreError && error.code === "not_shareable") await to.delete(COPY_MARK);
     throw error;
   });
   return mark;
+}
+
+async function putMark(to: ObjectStore, mark: Mark): Promise<Mark> {
+  try {
+    await to.put(COPY_MARK, Buffer.from(`${JSON.stringify(mark)}\n`), { ifAbsent: true });
+    return mark;
+  } catch (error) {
+    // A request that was sent twice has met itself, or one of an earlier try.
+    const found = error instanceof AlreadyExistsError ? await readMark(to) : undefined;
+    if (!found) throw error;
+    return found;
+  }
 }
 
 async function readMark(store: ObjectStore): Promise<Mark | undefined> {
@@ -180,25 +196,38 @@ async function* checked(from: ObjectStore, key: string, sha256: string): AsyncIt
   }
 }
 
-/** Makes the place a lake. */
-async function finishCopy(to: ObjectStore, { lake }: Mark, { content, index }: ExportedCopy): Promise<void> {
+/** Makes the place a lake. Returns the snapshot that it is of, which is an earlier one if an earlier try has made it one. */
+async function finishCopy(to: ObjectStore, { lake }: Mark, { content, index }: ExportedCopy): Promise<number> {
   const { snapshot, stub } = content;
   const taken = new AlreadyExistsError("place_taken", `${to.url} was made a lake by another program meanwhile`);
-  if (await readLakeFile(to)) throw taken;
-  if (stub) {
-    // Of a try before this one, which may have been at an earlier snapshot.
-    const old = (await listCheckpoints(to)).map(({ key }) => key);
-    for await (const { key } of to.list(LOG)) old.push(key);
-    await to.delete(old);
-    // Two, as of every lake: in case one is damaged.
-    for (const level of [6, 9]) {
-      const body = await promisify(gzip)(index, { level });
-      const sha256 = createHash("sha256").update(body).digest("hex");
-      await putCheckpoint(to, { snapshot, sha256, bytes: body.length, body, async [Symbol.asyncDispose]() {} });
-    }
-    await to.put(logKey(snapshot), stub);
+  const made = await readLakeFile(to);
+  if (made && made.lake !== lake) throw taken;
+  if (made) return endCopy(to);
+  if (stub) await putIndex(to, snapshot, index, stub);
+  const file: LakeFile | undefined = await writeLakeFile(to, { lake, mode: "shared" });
+  if (file?.lake !== lake) throw taken;
+  return endCopy(to, snapshot);
+}
+
+/** What a new host begins with: two checkpoints, as every lake has, in case one is damaged, and the last entry's stub. */
+async function putIndex(to: ObjectStore, snapshot: number, index: Uint8Array, stub: Uint8Array): Promise<void> {
+  const copies: IndexCopy[] = [];
+  for (const level of [6, 9]) {
+    const body = await promisify(gzip)(index, { level });
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    copies.push({ snapshot, sha256, bytes: body.length, body, async [Symbol.asyncDispose]() {} });
   }
-  const made: LakeFile | undefined = await writeLakeFile(to, { lake, mode: "shared" });
-  if (made?.lake !== lake) throw taken;
+  // Of a try before this one, at an earlier snapshot. Whatever is put again is not deleted: that may take effect later.
+  const kept = new Set([logKey(snapshot), ...copies.map(checkpointKey)]);
+  const old = (await listCheckpoints(to)).map(({ key }) => key);
+  for await (const { key } of to.list(LOG)) old.push(key);
+  await to.delete(old.filter((key) => !kept.has(key)));
+  for (const copy of copies) await putCheckpoint(to, copy);
+  await to.put(logKey(snapshot), stub);
+}
+
+async function endCopy(to: ObjectStore, snapshot?: number): Promise<number> {
+  const copied = snapshot ?? (await listCheckpoints(to))[0]?.snapshot ?? 0;
   await to.delete(COPY_MARK).catch(() => undefined); // of no use, and no harm
+  return copied;
 }

@@ -108,12 +108,17 @@ export async function loadCheckpoint(
 /** Puts a checkpoint, and deletes those that are not needed any more. */
 export async function putCheckpoint(store: ObjectStore, copy: IndexCopy): Promise<Checkpoint> {
   const { snapshot, sha256, bytes } = copy;
-  const key = `${PREFIX}${String(snapshot).padStart(20, "0")}-${sha256}.sqlite.gz`;
+  const key = checkpointKey(copy);
   // Not conditional: what has this name has this content.
   await store.put(key, copy.body);
   const old = (await listCheckpoints(store)).slice(KEPT);
   if (old.length > 0) await store.delete(old.map((checkpoint) => checkpoint.key));
   return { key, snapshot, sha256, bytes };
+}
+
+/** What has this name has this content. */
+export function checkpointKey({ snapshot, sha256 }: Pick<IndexCopy, "snapshot" | "sha256">): string {
+  return `${PREFIX}${String(snapshot).padStart(20, "0")}-${sha256}.sqlite.gz`;
 }
 
 /** The last snapshot that no host needs the entries of, since there are two checkpoints of it or later. */
