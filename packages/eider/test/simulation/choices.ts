@@ -126,7 +126,7 @@ export async function enumerate(bounds: Bounds, run: (choices: Choices) => Promi
 export async function shrink(
   trail: readonly number[],
   fails: (trail: readonly number[]) => Promise<boolean>,
-  tries = 600,
+  tries: number,
 ): Promise<readonly number[]> {
   let best = [...trail];
   let left = tries;

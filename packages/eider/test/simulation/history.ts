@@ -1,6 +1,6 @@
 /** What processes asked for and were told. */
 
-import type { AppendResult } from "../../src/options.js";
+import type { AppendResult, CopyResult } from "../../src/options.js";
 import type { Version } from "./sim-store.js";
 import type { Work } from "./workload.js";
 
@@ -23,16 +23,21 @@ export interface Event {
   error?: unknown;
   /** Of what commits, and has no receipt: its snapshot. */
   snapshot?: number;
-  /** Of a rollback and of a tag: the snapshot that it meant. */
+  /** Of a rollback, a tag and a query: the snapshot that it meant. */
   to?: number;
-  /** Of a transaction: the snapshot at which it read. */
+  /** Of a transaction: the snapshot at which it read. Of an expiry: one that it knew of. */
   base?: number;
+  /** Of what follows a table: where its cursor was. */
+  from?: string;
   /** Of a cursor that was moved. */
   moved?: { readonly name: string; readonly from: string; readonly to: string } | undefined;
   /** Of a replay and of a purge: the rejects that it meant. */
   rejects?: readonly string[];
   /** Of a query: what it saw. */
   seen?: Seen;
+  /** Of a copy and of a move: the place, and what came of it. */
+  place?: string;
+  copied?: CopyResult;
   /** Of maintenance: what it deleted. */
   deleted?: readonly string[];
 }

@@ -45,6 +45,22 @@ export interface ModelSnapshot {
   readonly marks: ReadonlyMap<string, Committed>;
   /** By id. */
   readonly rejects: ReadonlyMap<string, ModelReject>;
+  /** The first snapshot that has not ended. */
+  readonly before: number;
+  /** Of those before it nothing is kept any more: they had ended when queries that read them still ran. */
+  readonly purged: number;
+  /** Snapshots that had a tag, and in which entry that was taken away: kept for queries that run. */
+  readonly untagged: ReadonlyMap<number, number>;
+}
+
+/** Whether one may still ask for a snapshot, tag it and go back to it. */
+export function isOpen({ before, tags }: ModelSnapshot, snapshot: number): boolean {
+  return snapshot === 0 || snapshot >= before || [...tags.values()].includes(snapshot);
+}
+
+/** Whether all that a snapshot shows is there, for who has asked for it while one might. */
+export function isKept(now: ModelSnapshot, snapshot: number): boolean {
+  return snapshot >= now.purged || isOpen(now, snapshot) || now.untagged.has(snapshot);
 }
 
 export interface Model {
@@ -53,6 +69,8 @@ export interface Model {
   readonly committed: readonly Committed[];
   /** By tag: the entries that have what was asked for. */
   readonly made: ReadonlyMap<string, readonly number[]>;
+  /** Entries that are more than upkeep. */
+  readonly changed: readonly number[];
   /** Whether a table was ever dropped, by a rollback too. */
   readonly hasDrops: boolean;
 }
@@ -63,6 +81,9 @@ const EMPTY: ModelSnapshot = {
   cursors: new Map(),
   marks: new Map(),
   rejects: new Map(),
+  before: 0,
+  purged: 0,
+  untagged: new Map(),
 };
 
 /** @param problems what is wrong with the log itself is added */
@@ -82,7 +103,10 @@ export function replay(log: readonly Entry[], history: readonly Event[], problem
     committed.push(...next.committed);
   }
   const hasDrops = log.some(({ operations }) => operations.some(({ op }) => op === "drop"));
-  return { snapshots, committed, made, hasDrops };
+  const changed = log
+    .filter(({ operations }) => !operations.every(({ op }) => op === "expire" || op === "floor"))
+    .map(({ n }) => n);
+  return { snapshots, committed, made, changed, hasDrops };
 }
 
 /** One snapshot while its entry is applied. */
@@ -92,6 +116,9 @@ class NextSnapshot implements ModelSnapshot {
   readonly cursors: Map<string, string>;
   readonly marks: Map<string, Committed>;
   readonly rejects: Map<string, ModelReject>;
+  readonly untagged: Map<number, number>;
+  before: number;
+  purged: number;
   readonly committed: Committed[] = [];
   readonly #before: readonly ModelSnapshot[];
   readonly #entry: Entry;
@@ -107,6 +134,9 @@ class NextSnapshot implements ModelSnapshot {
     this.cursors = new Map(last.cursors);
     this.marks = new Map(last.marks);
     this.rejects = new Map(last.rejects);
+    this.untagged = new Map(last.untagged);
+    this.before = last.before;
+    this.purged = last.purged;
     this.#before = before;
     this.#entry = entry;
     this.#asked = asked;
@@ -140,8 +170,10 @@ class NextSnapshot implements ModelSnapshot {
         return;
       }
       case "tag":
-        if (operation.snapshot === undefined) this.tags.delete(operation.name);
-        else this.tags.set(operation.name, operation.snapshot);
+        this.#tag(operation.name, operation.snapshot);
+        return;
+      case "expire":
+        this.#expire(operation.before, operation.unusedSince);
         return;
       case "purge":
         for (const id of operation.rejects) {
@@ -184,7 +216,26 @@ class NextSnapshot implements ModelSnapshot {
     this.rejects.set(id, { ...reject, table, replayedBy: batch });
   }
 
+  #tag(name: string, snapshot: number | undefined): void {
+    const last = this.tags.get(name);
+    if (snapshot !== undefined && !isOpen(this, snapshot)) this.#wrong(`tags ${snapshot}, which has ended`);
+    if (last !== undefined) this.untagged.set(last, this.#entry.n);
+    if (snapshot === undefined) this.tags.delete(name);
+    else this.tags.set(name, snapshot);
+  }
+
+  #expire(before: number, unusedSince: number): void {
+    if (before < this.before) this.#wrong(`brings back snapshots from ${before} on, after ${this.before}`);
+    // What had ended by then.
+    const purged = this.#before[unusedSince]?.before ?? 0;
+    if (purged < this.purged) this.#wrong(`keeps snapshots from ${purged} on, after ${this.purged}`);
+    this.before = before;
+    this.purged = purged;
+    for (const [snapshot, n] of this.untagged) if (n <= unusedSince) this.untagged.delete(snapshot);
+  }
+
   #rollback(table: string, to: number): void {
+    if (!isOpen(this, to)) this.#wrong(`takes ${table} back to ${to}, which has ended`);
     const then = this.#before[to]?.tables.get(table);
     if (!then) {
       this.#wrong(`takes ${table} back to ${to}, where it was not`);

@@ -18,6 +18,8 @@ const LOG = "packages/eider/src/shared/log.ts";
 const CHECKPOINTS = "packages/eider/src/shared/checkpoints.ts";
 const SHARED = "packages/eider/src/shared/shared-catalog.ts";
 const ORPHANS = "packages/eider/src/orphans.ts";
+const COPY = "packages/eider/src/copy.ts";
+const EXPIRE = "packages/eider/src/expire.ts";
 
 export const MUTANTS: readonly Mutant[] = [
   ...(["local", "shared"] as const).map(
@@ -122,6 +124,59 @@ export const MUTANTS: readonly Mutant[] = [
         find: "const referenced = await catalog.referencedKeys(page.map((object) => object.key));",
         replace:
           "const referenced = new Set<string>(); for (const { id } of await catalog.tables()) for (const { key } of await catalog.files(id)) referenced.add(key);",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "end what lies behind a cursor",
+    faults: [
+      {
+        file: EXPIRE,
+        find: "Math.min(await firstKept(catalog, head, now, retain), needed)",
+        replace: "Math.max(await firstKept(catalog, head, now, retain), Math.min(0, needed))",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    name: "let go of what queries that run still read",
+    faults: [
+      {
+        file: EXPIRE,
+        find: "const unusedSince = waitMs === 0 ?",
+        replace: "const unusedSince = waitMs >= 0 ?",
+      },
+    ],
+  },
+  {
+    mode: "shared",
+    scenario: "a tag that keeps a snapshot",
+    name: "let go of what a tag keeps",
+    faults: [
+      {
+        file: "packages/catalog/src/sqlite-expiry.ts",
+        find: "SELECT 1 FROM (SELECT snapshot FROM tags UNION ALL SELECT snapshot FROM ended_tags) p",
+        replace: "SELECT 1 FROM (SELECT snapshot FROM ended_tags) p",
+      },
+    ],
+  },
+  {
+    mode: "local",
+    scenario: "a lake moved",
+    name: "move a lake and go on where it was",
+    faults: [{ file: COPY, find: "if (await catalog.retire(copy.content.snapshot)) {", replace: "if (copy) {" }],
+  },
+  {
+    mode: "local",
+    scenario: "a lake copied",
+    name: "copy only files that are live",
+    faults: [
+      {
+        file: "packages/catalog/src/checkpoint.ts",
+        find: "SELECT key, bytes, sha256 FROM files ORDER BY id",
+        replace:
+          "SELECT key, bytes, sha256 FROM files WHERE table_no IN (SELECT no FROM tables WHERE dropped_in IS NULL)",
       },
     ],
   },

@@ -1,12 +1,16 @@
 /** What processes see, against the model: queries while others went on, and every snapshot in the end. */
 
+import { EiderError } from "@eider/core";
 import type { Event } from "./history.js";
-import { type Committed, digestOf, type Model, type ModelSnapshot } from "./model.js";
+import { type Committed, digestOf, isKept, isOpen, type Model, type ModelSnapshot } from "./model.js";
 import { planSnapshot, readPlan } from "./reader.js";
 import type { SimBucket } from "./sim-store.js";
 import type { Opened } from "./tasks.js";
 import { SOURCE } from "./workload.js";
 import type { World } from "./world.js";
+
+/** What a snapshot that has ended is answered by. */
+const EXPIRED = "snapshot_expired";
 
 /** What a query saw; nothing of other work. */
 export function checkQuery(
@@ -70,14 +74,17 @@ export async function checkAnswers(
     if (!object) throw new Error(`${key} is gone`);
     return object.bytes;
   };
+  const model = snapshots[Math.min(head, last)]!;
   for (let n = 1; n <= Math.min(head, last); n++) {
-    const expected = digestOf(snapshots[n]!.tables.values());
+    const expected = isKept(model, n) ? digestOf(snapshots[n]!.tables.values()) : EXPIRED;
     const digest = await planSnapshot(catalog, n)
       .then((plan) => readPlan(plan, read))
-      .catch(String);
+      .catch(codeOf);
     if (digest !== expected) problems.push(`snapshot ${n} is\n${expected}\nand was read as\n${digest}`);
+    if (n >= model.before) continue;
+    const found = await catalog.resolveSnapshot(n).catch(codeOf);
+    if (found !== (isOpen(model, n) ? n : EXPIRED)) problems.push(`of ended snapshots, ${n} is answered by ${found}`);
   }
-  const model = snapshots[Math.min(head, last)]!;
   const tags = (await catalog.tags()).map(({ name, snapshot }) => `${name} ${snapshot}`);
   if (
     tags.join() !==
@@ -115,6 +122,10 @@ async function checkRejects(
       .map(([id, { replayedBy, purged }]) => `${id} ${replayedBy ?? "open"} ${purged ? "purged" : "kept"}`);
     if (told.join() !== expected.join()) problems.push(`the rejects are ${expected}\nand are told as ${told}`);
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof EiderError ? error.code : String(error);
 }
 
 async function checkReceipt(

@@ -1,8 +1,9 @@
 /** Which errors a process may be told, and when. */
 
+import { START } from "@eider/catalog";
 import { BatchConflictError, CatalogError, EiderError, StoreError } from "@eider/core";
 import type { Event } from "./history.js";
-import type { Model } from "./model.js";
+import { isKept, isOpen, type Model } from "./model.js";
 import type { Told } from "./oracle-events.js";
 import { CURSORS, isBatch, nameOf, type Work } from "./workload.js";
 
@@ -20,6 +21,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
 export function unexpected(event: Event, told: Told, model: Model): string | undefined {
   const { error, work } = event;
   if (work.kind === "replay" && isRejectTaken(error, model)) return undefined;
+  if (hasEnded(event, told.asked, model)) return undefined;
   if (error instanceof BatchConflictError) return conflict(error, work, told.asked, model);
   if (!(error instanceof StoreError || error instanceof CatalogError)) return "an error that nobody should see";
   if (error.retryable && EXPECTED.has(error.code)) return undefined;
@@ -56,6 +58,30 @@ function isRejectTaken(error: unknown, { snapshots, hasDrops }: Model): boolean 
   }
 }
 
+/** Whether the snapshot that was meant ended before or meanwhile, or what lies behind the cursor. */
+function hasEnded({ work, error, to, from, ended }: Event, asked: readonly Event[], { snapshots }: Model): boolean {
+  const now = snapshots.at(-1)!;
+  const code = error instanceof EiderError ? error.code : undefined;
+  switch (work.kind) {
+    case "query": {
+      // One that runs is left its files, unless somebody asks for none to be left.
+      const letsGo = asked.some(
+        ({ work: other, started }) => other.kind === "expire" && !other.wait && started < (ended ?? Infinity),
+      );
+      return letsGo && to !== undefined && !isKept(now, to);
+    }
+    case "rollback":
+    case "tag":
+      return (code === "snapshot_expired" || code === `bad_${work.kind}`) && to !== undefined && !isOpen(now, to);
+    case "consume":
+    case "advance":
+      // Where a cursor is, all behind it is kept.
+      return code === "cursor_expired" && from === START && now.before > 0;
+    default:
+      return false;
+  }
+}
+
 /** Whether a piece of work is another content under the same batch id. */
 function isOther(a: Work, b: Extract<Work, { kind: "append" | "transaction" }>): boolean {
   if (!isBatch(a) || nameOf(a) !== nameOf(b) || a.content === b.content) return false;
@@ -63,8 +89,8 @@ function isOther(a: Work, b: Extract<Work, { kind: "append" | "transaction" }>):
 }
 
 /** Whether what others did meanwhile explains it. */
-function isExplained(code: string, event: Event, { history, mixed }: Told, model: Model): boolean {
-  const { work, base } = event;
+function isExplained(code: string, event: Event, { history, asked, mixed }: Told, model: Model): boolean {
+  const { work, base, ended = Number.POSITIVE_INFINITY } = event;
   const { hasDrops, snapshots } = model;
   switch (code) {
     case "cursor_moved":
@@ -81,6 +107,8 @@ function isExplained(code: string, event: Event, { history, mixed }: Told, model
     case "reader_too_old":
     case "catalog_too_new":
       return mixed;
+    case "lake_moved":
+      return asked.some(({ work: other, started }) => other.kind === "share" && started < ended);
     case "rollback_dropped":
       return work.kind === "rollback" && hasDrops;
     default:

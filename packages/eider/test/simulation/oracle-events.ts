@@ -1,5 +1,6 @@
 /** What a piece of work was told, against what came of it. */
 
+import { parsePosition } from "../../../catalog/src/position.js";
 import type { Event } from "./history.js";
 import { digestOf, type Model, type ModelSnapshot } from "./model.js";
 import { acknowledgedBefore } from "./oracle-answers.js";
@@ -22,8 +23,11 @@ export function checkEvent(event: Event, world: Told, model: Model, wrong: Wrong
   const reason = event.error && unexpected(event, world, model);
   if (reason) wrong(`${reason}: ${String(event.error)}`);
   const entries = model.made.get(event.tag) ?? [];
-  if (entries.length > 1) wrong(`it is committed in entries ${entries.join()}`);
-  if (event.outcome === "fail" && entries.length > 0) wrong(`it failed, and is in entry ${entries[0]}`);
+  // Snapshots end by one entry, and what they have shown goes by another.
+  const isSteps = event.work.kind === "expire";
+  if (entries.length > (isSteps ? 2 : 1)) wrong(`it is committed in entries ${entries.join()}`);
+  if (event.outcome === "fail" && entries.length > 0 && !isSteps) wrong(`it failed, and is in entry ${entries[0]}`);
+  checkExpiry(event, entries, model, wrong);
   checkBatches(event, model, wrong);
   const snapshot = event.seen?.snapshot ?? event.result?.receipt.snapshot ?? event.snapshot ?? 0;
   if (event.version === "this" && snapshot >= bucket.firstNewer)
@@ -40,6 +44,29 @@ function checkBatches({ tag, work }: Event, { committed }: Model, wrong: Wrong):
   if (own.length > 0 && own.length !== parts) wrong(`${own.length} batches of it are committed`);
   const other = isBatch(work) && own.find(({ batch }) => batch !== nameOf(work));
   if (other) wrong(`it is committed as batch ${other.batch}`);
+}
+
+/** As many snapshots that changed something are kept as were asked for, whatever cursors need, and what queries need that run. */
+function checkExpiry(
+  { work, base = 0 }: Event,
+  entries: readonly number[],
+  { snapshots, changed }: Model,
+  wrong: Wrong,
+): void {
+  if (work.kind !== "expire") return;
+  for (const n of entries) {
+    const [last, now] = [snapshots[n - 1]!, snapshots[n]!];
+    if (work.wait && now.purged > last.purged) wrong(`entry ${n} leaves no time to queries that run`);
+    if (now.before === last.before) continue;
+    const kept = changed.filter((snapshot) => snapshot >= now.before && snapshot < n).length;
+    const all = changed.filter((snapshot) => snapshot < n).length;
+    if (kept < Math.min(work.keep, all)) wrong(`entry ${n} keeps ${kept} snapshots, asked for were ${work.keep}`);
+    for (const [name, position] of last.cursors) {
+      const since = snapshots.slice(base, n);
+      if (since.every(({ cursors }) => cursors.has(name)) && parsePosition(position).snapshot < now.before)
+        wrong(`entry ${n} ends what lies behind the cursor ${name} at ${position}`);
+    }
+  }
 }
 
 function checkAcknowledged(

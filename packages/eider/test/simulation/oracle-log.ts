@@ -5,7 +5,7 @@ import { rejectPlace } from "../../../catalog/src/reject-id.js";
 import { decodeStub, isStub } from "../../../catalog/src/stub.js";
 import { logKey } from "../../src/shared/log.js";
 import type { Event } from "./history.js";
-import type { SimBucket } from "./sim-store.js";
+import { type SimBucket, understood } from "./sim-store.js";
 import type { World } from "./world.js";
 
 /** Every entry, as it was committed. */
@@ -14,16 +14,7 @@ export function readLog({ mode, hosts, bucket, restored }: World): Entry[] {
     const entries = [...bucket.entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, bytes]) => decodeEntry(bytes));
     return restored ? connected(entries) : entries;
   }
-  const { real } = hosts[0]!.disk;
-  // Nobody may have come so far as to make it.
-  if (!real.get("SELECT 1 FROM sqlite_schema WHERE name = 'entries'")) return [];
-  return real.all<{ n: number; header: Uint8Array }>("SELECT n, header FROM entries ORDER BY n").map((entry) => {
-    // What a rollback brings back are copies, and it appends nothing.
-    const blobs = Buffer.from(entry.header).includes('"op":"rollback"')
-      ? []
-      : real.all<{ data: Uint8Array }>("SELECT data FROM hot_batches WHERE added_in = ? ORDER BY id", entry.n);
-    return decodeEntry(Buffer.concat([entry.header, ...blobs.map(({ data }) => data)]));
-  });
+  return hosts[0]!.disk.entries.map(decodeEntry);
 }
 
 /** Those before one that hangs in the air: of a process that did not know yet that the store was set back. */
@@ -72,7 +63,7 @@ export function checkScrubbed({ objects }: SimBucket, history: readonly Event[],
     if (work.kind !== "purge" || outcome !== "ok") continue;
     for (const id of rejects) {
       const { snapshot, ordinal } = rejectPlace(id)!;
-      const { bytes } = objects.get(logKey(snapshot))!;
+      const bytes = understood(objects.get(logKey(snapshot))!.bytes);
       if (isStub(bytes)) continue;
       const appends = decodeEntry(bytes).operations.filter((operation) => operation.op === "append");
       const text = appends.flatMap((append) => append.rejects)[ordinal]?.raw;

@@ -5,6 +5,7 @@
 
 import { replay } from "./model.js";
 import { checkAnswers, checkQuery } from "./oracle-answers.js";
+import { checkCopies } from "./oracle-copies.js";
 import { checkEvent, type Wrong } from "./oracle-events.js";
 import { checkFeed } from "./oracle-feed.js";
 import { checkLog, checkScrubbed, checkStubs, readLog } from "./oracle-log.js";
@@ -33,6 +34,7 @@ export async function judge(world: World): Promise<string[]> {
   }
   try {
     await world.inspect((opened) => checkAnswers(opened, bucket, model, problems));
+    await checkCopies(world, log, model, problems);
   } catch (error) {
     problems.push(`the lake cannot be read: ${String(error)}`);
   }

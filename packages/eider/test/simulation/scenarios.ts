@@ -145,6 +145,42 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     ],
     runs: [{ mode: "shared", switches: 1, faults: 0, least: 20 }],
   },
+  /** A lake moves while others append to it. */
+  "a lake moved": {
+    workload: [[[append(0)], [append(1)]], [[{ kind: "share" }]]],
+    faultsAt: ["catalog retire", "put lake file", "put checkpoint"],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 100 },
+      { mode: "local", switches: 0, faults: 1, least: 100 },
+      { mode: "local", switches: 1, faults: 1, least: 300, long: true },
+    ],
+  },
+  /** Of a lake whose only table was dropped; another one comes meanwhile. */
+  "a lake copied": {
+    workload: [[[append(0)], [{ kind: "drop", table: "t" }], [{ kind: "copy" }]], [[append(1, 0, "u")]]],
+    faultsAt: ["put lake file", "put checkpoint", "delete checkpoint"],
+    runs: [
+      { mode: "local", switches: 0, faults: 1, least: 100 },
+      { mode: "shared", switches: 1, faults: 0, least: 200, long: true },
+      { mode: "shared", switches: 1, faults: 1, least: 300, long: true },
+    ],
+  },
+  /** Snapshots end, one of a dropped table after a tag has been given to it. */
+  "a tag that keeps a snapshot": {
+    workload: [
+      [
+        [append(0)],
+        [{ kind: "tag", name: "v", back: 0 }],
+        [{ kind: "drop", table: "t" }],
+        [{ kind: "expire", keep: 1, wait: false }],
+      ],
+      [[{ kind: "query", tag: "v" }], [{ kind: "expire", keep: 1, wait: true }]],
+    ],
+    runs: [
+      { mode: "local", switches: 1, faults: 0, least: 30 },
+      { mode: "shared", switches: 1, faults: 0, least: 60 },
+    ],
+  },
   /** One process replays both rejects, another the first one, whose text goes too. */
   "two replays": {
     workload: [

@@ -8,6 +8,8 @@ import type { Choices } from "./choices.js";
 
 /** Steps after which a schedule counts as one that never ends. */
 const MAX_STEPS = 20_000;
+/** Real milliseconds that it waits for something else of Node.js. */
+const MAX_IDLE_MS = 10_000;
 /** Simulated milliseconds that a step takes. */
 const STEP_MS = 5;
 
@@ -102,7 +104,9 @@ export class Scheduler {
       await new Promise<void>(idle === 0 ? process.nextTick : setImmediate);
       if (done) return work;
       if (!this.#allStopped()) {
-        if (++idle > 1000) throw new Error("the schedule is stuck: somebody waits for what is no step");
+        if (idle === 0) idle = performance.now();
+        if (performance.now() > idle + MAX_IDLE_MS)
+          throw new Error("the schedule is stuck: somebody waits for what is no step");
         continue;
       }
       idle = 0;

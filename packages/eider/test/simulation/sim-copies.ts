@@ -1,13 +1,20 @@
 /** Checkpoints of simulated hosts: the tables as JSON, instead of a file that SQLite and zlib would have to make. */
 
 import { createHash } from "node:crypto";
-import type { SqliteCatalog, SqliteValue } from "@eider/catalog";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { applyCheckpointFile, type SqliteCatalog, type SqliteValue } from "@eider/catalog";
 import { CatalogError } from "@eider/core";
 import { type CarriedTable, carriedTables } from "../../../catalog/src/sqlite-rows.js";
 import type { IndexCopies } from "../../src/shared/checkpoints.js";
 import type { SimDisk } from "./sim-disk.js";
 import type { SimProcess } from "./sim-process.js";
 import type { Version } from "./sim-store.js";
+
+/** The first byte of what gzip makes. */
+const GZIP = 0x1f;
 
 type JsonValue = string | number | null | { readonly hex: string };
 
@@ -38,7 +45,9 @@ export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProce
     async load(body) {
       const chunks: Uint8Array[] = [];
       for await (const chunk of body) chunks.push(chunk);
-      const copy = JSON.parse(Buffer.concat(chunks).toString()) as Copy;
+      const bytes = Buffer.concat(chunks);
+      if (bytes[0] === GZIP) return loadFile(index, gunzipSync(bytes));
+      const copy = JSON.parse(bytes.toString()) as Copy;
       // As an index whose tables are a newer version's is refused when it is opened.
       if (copy.version === "newer" && version === "this") throw new CatalogError("catalog_too_new", "update Eider");
       const tables = copy.tables.map((table) => ({ ...table, rows: table.rows.map((row) => row.map(fromJson)) }));
@@ -50,6 +59,18 @@ export function simCopies(disk: SimDisk, index: SqliteCatalog, process: SimProce
       });
     },
   };
+}
+
+/** Those of lakes that were copied are what they are everywhere. */
+async function loadFile(index: SqliteCatalog, bytes: Uint8Array): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "eider-simulation-"));
+  try {
+    const path = join(folder, "copy.sqlite");
+    writeFileSync(path, bytes);
+    await applyCheckpointFile(index, path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function toJson(value: SqliteValue): JsonValue {

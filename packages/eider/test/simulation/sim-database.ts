@@ -6,7 +6,7 @@
  * it. Those that were committed are not released either, so that a disk can lose the last of them.
  */
 
-import type { SqliteDriver } from "@eider/catalog";
+import type { SqliteDriver, SqliteValue } from "@eider/catalog";
 import { openSqlite } from "../../../catalog/src/sqlite-driver.js";
 import { carriedTables } from "../../../catalog/src/sqlite-rows.js";
 
@@ -45,6 +45,30 @@ export class SimDatabase {
   content(): string {
     this.#contentSql ??= contentSql(this.driver);
     return this.#contentSql === "" ? "" : this.driver.get<{ content: string }>(this.#contentSql)!.content;
+  }
+
+  /** Writes it into a real file, which SQLite itself could not do within a transaction. */
+  copyTo(path: string): void {
+    const file = openSqlite(path, { readonly: false, create: true, blockMs: 0, copy: false });
+    try {
+      file.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF");
+      file.exec(this.#schema);
+      for (const { application_id: id } of this.driver.all<{ application_id: number }>("PRAGMA application_id"))
+        file.exec(`PRAGMA application_id = ${id}`);
+      for (const { user_version: version } of this.driver.all<{ user_version: number }>("PRAGMA user_version"))
+        file.exec(`PRAGMA user_version = ${version}`);
+      file.exec("BEGIN");
+      for (const name of ["meta", ...carriedTables(this.driver).map((table) => table.name)]) {
+        for (const row of this.driver.all<Record<string, SqliteValue>>(`SELECT * FROM ${name}`)) {
+          const columns = Object.keys(row);
+          const places = columns.map(() => "?").join();
+          file.run(`INSERT INTO ${name} (${columns.join()}) VALUES (${places})`, ...Object.values(row));
+        }
+      }
+      file.exec("COMMIT");
+    } finally {
+      file.close();
+    }
   }
 
   /** Begins a transaction, the one with this number. */

@@ -61,6 +61,11 @@ export class SimDisk {
     return this.#database.content();
   }
 
+  /** Writes it into a real file. */
+  copyTo(path: string): void {
+    this.#database.copyTo(path);
+  }
+
   /** All is lost. */
   wipe(): void {
     this.#changes++;
@@ -199,6 +204,10 @@ class SimDriver implements SqliteDriver {
   }
 
   run(sql: string, ...params: readonly SqliteValue[]): number {
+    if (sql === "VACUUM INTO ?") {
+      this.#disk.copyTo(String(params[0]));
+      return 0;
+    }
     this.#record(sql, params);
     return this.#disk.real.run(sql, ...params);
   }

@@ -46,7 +46,7 @@ export class SimBucket {
     const before = this.objects.get(key);
     if (before && ifAbsent) return undefined;
     if (isEntry(key)) this.#keepEntry(key, bytes);
-    else if (!key.startsWith("_eider/hosts/") && before && Buffer.compare(before.bytes, bytes) !== 0) {
+    else if (before && !isChangeable(key, bytes) && Buffer.compare(before.bytes, bytes) !== 0) {
       this.overwritten.push(key);
     }
     const info: ObjectInfo = { key, size: bytes.length, etag: `"${++this.#writes}"`, modifiedAt: this.#now() };
@@ -61,9 +61,21 @@ export class SimBucket {
       const plain = understood(bytes);
       this.entries.set(key, plain);
       if (plain !== bytes) this.firstNewer = Math.min(this.firstNewer, Number(key.slice(LOG.length)));
-    } else if (Buffer.compare(bytes, encodeStub(stubOf(decodeEntry(entry)))) !== 0 && !isScrubbed(entry, bytes)) {
+    } else if (isStub(entry)) {
+      // The last one of a copy, whose others are in no log.
+      if (Buffer.compare(bytes, entry) !== 0) this.overwritten.push(key);
+    } else if (
+      Buffer.compare(bytes, encodeStub(stubOf(decodeEntry(entry)))) !== 0 &&
+      !isScrubbed(entry, understood(bytes))
+    ) {
       this.overwritten.push(key);
     }
+  }
+
+  /** Whether an entry is one that this version cannot read. */
+  isNewer(key: string): boolean {
+    const bytes = this.objects.get(key)?.bytes;
+    return bytes !== undefined && understood(bytes) !== bytes;
   }
 
   /** What it holds now; to be called later, when it holds that again. */
@@ -89,6 +101,11 @@ export class SimBucket {
   keys(prefix: string, after = ""): string[] {
     return [...this.objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort(compareKeys);
   }
+}
+
+/** What hosts say of themselves, and that a lake goes on elsewhere. */
+function isChangeable(key: string, bytes: Uint8Array): boolean {
+  return key.startsWith("_eider/hosts/") || (key === "_eider/lake.json" && Buffer.from(bytes).includes('"moved":true'));
 }
 
 /** Whether it is the entry but for some texts of rejects, of which simulated entries have few. */
@@ -131,8 +148,10 @@ export class SimStore implements ObjectStore {
   async put(key: string, body: ObjectBody, options: PutOptions = {}): Promise<ObjectInfo> {
     options.signal?.throwIfAborted();
     const given = await readBody(body, {});
-    const bytes = this.#version === "newer" && isEntry(key) ? ofNewer(given) : given;
     const ifAbsent = options.ifAbsent ?? false;
+    // Whose texts are taken out stays the entry that it was.
+    const asNewer = this.#version === "newer" && isEntry(key) && (ifAbsent || this.#bucket.isNewer(key));
+    const bytes = asNewer ? ofNewer(given) : given;
     const step = `put ${kindOf(key)}`;
     // Only conditional puts can be refused for being there already.
     const fault = await this.#begin(step, key, ifAbsent ? PUT_FAULTS : PUT_FAULTS.filter((f) => f !== "refused"));
@@ -239,7 +258,7 @@ function ofNewer(entry: Uint8Array): Uint8Array {
 }
 
 /** And as a newer version reads it. */
-function understood(entry: Uint8Array): Uint8Array {
+export function understood(entry: Uint8Array): Uint8Array {
   return marked(entry, NEW_MARK, OLD_MARK);
 }
 

@@ -19,13 +19,14 @@ import { judge } from "./oracle.js";
 import type { Scenario } from "./scenarios.js";
 import type { Odds } from "./sim-process.js";
 import type { Version } from "./sim-store.js";
-import { randomWorkload, type Workload } from "./workload.js";
+import { leaveOut, randomAppend, randomWorkload, type Workload } from "./workload.js";
 import { type Mode, World } from "./world.js";
 
 /** A schedule after which something is wrong. */
 export interface Failure {
   readonly problems: readonly string[];
-  /** Its decisions, as small as they could be made. */
+  /** What was asked for, and the decisions since: as little of both as it could be made. */
+  readonly workload: Workload;
   readonly trail: readonly number[];
   /** What happened, step by step. */
   readonly trace: readonly string[];
@@ -39,6 +40,8 @@ export interface Report {
 
 /** Processes of a random schedule; those of a shared lake are on two hosts. */
 const PROCESSES = { local: 3, shared: 4 };
+/** Schedules that are tried for fewer decisions, in each of two rounds. */
+const SHRINK_TRIES = 400;
 /** Milliseconds that a commit whose fate is unknown is pursued. */
 const PATIENCE_MS = 1500;
 /** More than any batch here has: all of them are hot until they are folded. */
@@ -72,10 +75,12 @@ export class Simulation implements Disposable {
   async random(firstSeed: number, count: number): Promise<Report> {
     for (let i = 0; i < count; i++) {
       const seed = firstSeed + i;
-      const { problems, trail } = await this.#randomSchedule(new RandomChoices(seed), seed, false);
-      if (problems.length > 0) {
-        const run = (choices: Choices, trace: boolean) => this.#randomSchedule(choices, seed, trace);
-        const failure = await this.#explain(problems, trail, run);
+      const found = await this.#random(seed, false);
+      if (found.problems.length > 0) {
+        const settings = this.#settings(seed);
+        const failure = await this.#explain(found, (workload, choices, trace) =>
+          this.#schedule(choices, workload, { ...settings, trace }),
+        );
         return { schedules: i + 1, coverage: this.coverage, failure };
       }
     }
@@ -84,16 +89,16 @@ export class Simulation implements Disposable {
 
   /** What happens in the schedule of a seed. */
   async trace(seed: number): Promise<readonly string[]> {
-    return (await this.#randomSchedule(new RandomChoices(seed), seed, true)).trace;
+    return (await this.#random(seed, true)).trace;
   }
 
   /** Every schedule of a scenario within bounds, until one fails. */
   async exhaustive(scenario: Scenario, bounds: Bounds): Promise<Report> {
     let failure: Failure | undefined;
-    const run = (choices: Choices, trace: boolean) => this.#scenarioSchedule(scenario, choices, trace);
+    const run: Run = (workload, choices, trace) => this.#scenarioSchedule({ ...scenario, workload }, choices, trace);
     const schedules = await enumerate(bounds, async (choices) => {
-      const { problems, trail } = await run(choices, false);
-      if (problems.length > 0) failure = await this.#explain(problems, trail, run);
+      const found = await run(scenario.workload, choices, false);
+      if (found.problems.length > 0) failure = await this.#explain(found, run);
       return failure === undefined;
     });
     return { schedules, coverage: this.coverage, failure };
@@ -103,12 +108,22 @@ export class Simulation implements Disposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #randomSchedule(choices: Choices, seed: number, trace: boolean): Promise<Outcome> {
-    // How wild a schedule is comes from the seed and not from its decisions: it stays when those are made smaller.
+  #random(seed: number, trace: boolean): Promise<Outcome> {
+    const choices = new RandomChoices(seed);
+    const workload = randomWorkload(choices, PROCESSES[this.#mode]);
+    const { shares, ...settings } = this.#settings(seed);
+    // Somebody moves the lake while others are at work.
+    if (shares) workload.push([[randomAppend(choices)], [{ kind: "share" }]]);
+    return this.#schedule(choices, workload, { ...settings, trace });
+  }
+
+  /** How wild a schedule is comes from the seed and not from its decisions: it stays when those are made smaller. */
+  #settings(seed: number): Omit<Settings, "trace"> & { readonly shares: boolean } {
     const next = generator(seed ^ 0x5eed);
     const of = <T>(values: readonly T[]): T => values[Math.floor(next() * values.length)]!;
-    const restores = this.#mode === "shared" && of([true, ...Array<boolean>(11).fill(false)]);
-    const settings = {
+    const shared = this.#mode === "shared";
+    const restores = shared && of([true, ...Array<boolean>(11).fill(false)]);
+    return {
       switchOneIn: of([1, 2, 2, 4, 8]),
       faultOneIn: of([8, 15, 30, 60, 0]),
       crashOneIn: of([30, 60, 100, 0]),
@@ -123,10 +138,9 @@ export class Simulation implements Disposable {
       // Queries that look first every time, so that all of them have to see it.
       restores,
       stalenessMs: restores ? 0 : of([0, 0, 300]),
-      versions: this.#mode === "shared" ? of<readonly Version[]>([...Array(7).fill([]), ["this", "newer"]]) : [],
-      trace,
+      versions: shared ? of<readonly Version[]>([...Array(7).fill([]), ["this", "newer"]]) : [],
+      shares: !shared && of([true, ...Array<boolean>(15).fill(false)]),
     };
-    return this.#schedule(choices, randomWorkload(choices, PROCESSES[this.#mode]), settings);
   }
 
   #scenarioSchedule(
@@ -161,6 +175,7 @@ export class Simulation implements Disposable {
       mode: this.#mode,
       diskPaths: this.#diskPaths,
     });
+    const start = choices.trail.length;
     let problems: string[];
     // Most errors of a schedule are planned; where they were made is asked for only when it is explained.
     const { stackTraceLimit } = Error;
@@ -173,22 +188,23 @@ export class Simulation implements Disposable {
     } finally {
       Error.stackTraceLimit = stackTraceLimit;
     }
-    return { problems, trail: [...choices.trail], trace: world.scheduler.trace ?? [] };
+    return { problems, workload, trail: choices.trail.slice(start), trace: world.scheduler.trace ?? [] };
   }
 
-  /** Makes a failure smaller, as long as what is wrong stays what was wrong. */
-  async #explain(
-    problems: readonly string[],
-    trail: readonly number[],
-    run: (choices: Choices, trace: boolean) => Promise<Outcome>,
-  ): Promise<Failure> {
-    if (!this.#shrinks) return { problems, trail, trace: [] };
-    const kinds = new Set(problems.map(kindOf));
-    const small = await shrink(trail, async (candidate) => {
-      const outcome = await run(new GivenChoices(candidate), false);
-      return outcome.problems.some((problem) => kinds.has(kindOf(problem)));
-    });
-    return run(new GivenChoices(small), true);
+  /** Makes a failure smaller, as long as what is wrong stays what was wrong: less work, then fewer decisions, then less work. */
+  async #explain(found: Outcome, run: Run): Promise<Failure> {
+    if (!this.#shrinks) return { ...found, trace: [] };
+    const kinds = new Set(found.problems.map(kindOf));
+    const fails = async (workload: Workload, trail: readonly number[]): Promise<boolean> => {
+      const { problems } = await run(workload, new GivenChoices(trail), false);
+      return problems.some((problem) => kinds.has(kindOf(problem)));
+    };
+    let { workload, trail } = found;
+    for (let round = 0; round < 2; round++) {
+      workload = await leaveOut(workload, (less) => fails(less, trail));
+      trail = await shrink(trail, (less) => fails(workload, less), SHRINK_TRIES);
+    }
+    return run(workload, new GivenChoices(trail), true);
   }
 }
 
@@ -205,11 +221,9 @@ interface Settings extends Odds {
   readonly trace: boolean;
 }
 
-interface Outcome {
-  readonly problems: readonly string[];
-  readonly trail: readonly number[];
-  readonly trace: readonly string[];
-}
+type Outcome = Failure;
+
+type Run = (workload: Workload, choices: Choices, trace: boolean) => Promise<Outcome>;
 
 /** A problem without its names and numbers. */
 function kindOf(problem: string): string {
@@ -217,6 +231,7 @@ function kindOf(problem: string): string {
 }
 
 /** A failure as text, with what it takes to run it again. */
-export function formatFailure({ problems, trail, trace }: Failure): string {
-  return [...problems, "", ...trace, "", `decisions: [${trimmed(trail).join(", ")}]`].join("\n");
+export function formatFailure({ problems, workload, trail, trace }: Failure): string {
+  const asked = workload.map((groups, i) => `process ${i}: ${JSON.stringify(groups)}`);
+  return [...problems, "", ...asked, "", ...trace, "", `decisions: [${trimmed(trail).join(", ")}]`].join("\n");
 }

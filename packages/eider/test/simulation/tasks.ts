@@ -3,6 +3,7 @@
 import type { Catalog } from "@eider/catalog";
 import { NotFoundError } from "@eider/core";
 import { rollback } from "../../src/commit/rollback.js";
+import { expireSnapshots } from "../../src/expire.js";
 import type { Lake } from "../../src/lake.js";
 import type { Event } from "./history.js";
 import { readSnapshot } from "./reader.js";
@@ -25,7 +26,13 @@ export interface Opened {
   readonly lake: Lake;
   readonly catalog: Catalog;
   readonly store: SimStore;
+  readonly clock: () => number;
+  /** Another place for a lake, by name. */
+  readonly elsewhere: (name: string) => SimStore;
 }
+
+/** Longer than any schedule, by clocks that differ by an hour. */
+const FOREVER_MS = 1_000_000_000;
 
 /** Does what an event asks for, and enters what came of it. */
 export async function perform(opened: Opened, event: Event): Promise<void> {
@@ -51,6 +58,14 @@ export async function perform(opened: Opened, event: Event): Promise<void> {
     case "maintain":
       event.deleted = (await lake.maintain({ graceMs: 0, fold: "all" })).deleted;
       return;
+    case "copy":
+      event.copied = await lake.copyTo(opened.elsewhere(event.place!));
+      return;
+    case "share":
+      event.copied = await lake.share(opened.elsewhere(event.place!));
+      return;
+    case "expire":
+      return expire(opened, work, event);
     case "drop":
       return ifThere(async () => {
         event.snapshot = (await lake.table(work.table).drop()).snapshot;
@@ -84,12 +99,26 @@ export async function perform(opened: Opened, event: Event): Promise<void> {
       });
     case "tag": {
       const at = await before(catalog, work.back);
-      if (at > 0) event.to = (await lake.tag(work.name, { at })).snapshot;
+      if (at === 0) return;
+      event.to = at;
+      await lake.tag(work.name, { at });
       return;
     }
     case "untag":
       return ifThere(() => lake.untag(work.name));
   }
+}
+
+/** What `lake.maintain` does, with a tag to know its entries by. */
+async function expire(
+  { lake, catalog, clock }: Opened,
+  { keep, wait }: Extract<Work, { kind: "expire" }>,
+  event: Event,
+): Promise<void> {
+  event.base = (await catalog.head()).snapshot;
+  const options = { retain: { snapshots: keep }, queryMaxAgeMs: wait ? FOREVER_MS : 0 };
+  await expireSnapshots(tagging(catalog, event.tag), clock(), options);
+  event.deleted = (await lake.maintain({ graceMs: 0, fold: "all" })).deleted;
 }
 
 async function transact(lake: Lake, work: Extract<Work, { kind: "transaction" }>, event: Event): Promise<void> {
@@ -105,7 +134,7 @@ async function transact(lake: Lake, work: Extract<Work, { kind: "transaction" }>
 
 /** One step of a consumer: what it derives, and that it has come so far, are one commit. */
 async function consume(lake: Lake, work: Extract<Work, { kind: "consume" }>, event: Event): Promise<void> {
-  const move = await nextMove(lake, CURSORS.consume);
+  const move = await nextMove(lake, CURSORS.consume, event);
   if (!move) return;
   const { batchId, rows } = derivedFrom(move.to);
   const meta = { tag: event.tag };
@@ -124,15 +153,16 @@ async function consume(lake: Lake, work: Extract<Work, { kind: "consume" }>, eve
 }
 
 async function advance(lake: Lake, event: Event): Promise<void> {
-  const move = await nextMove(lake, CURSORS.advance);
+  const move = await nextMove(lake, CURSORS.advance, event);
   if (!move) return;
   await lake.cursor(move.name).advance(move);
   event.moved = move;
 }
 
 /** From where a cursor is to behind the next change. */
-async function nextMove(lake: Lake, name: string): Promise<Event["moved"]> {
+async function nextMove(lake: Lake, name: string, event: Event): Promise<Event["moved"]> {
   const from = await lake.cursor(name).position();
+  event.from = from;
   for await (const { position } of lake.table(CONSUMED).changes({ after: from })) return { name, from, to: position };
   return undefined;
 }
@@ -140,6 +170,7 @@ async function nextMove(lake: Lake, name: string): Promise<Event["moved"]> {
 async function query({ catalog, store }: Opened, work: Extract<Work, { kind: "query" }>, event: Event): Promise<void> {
   const { tag, back } = work;
   const at = tag !== undefined ? await catalog.resolveSnapshot({ tag }) : await before(catalog, back ?? 0);
+  event.to = at;
   event.seen = await readSnapshot({ catalog, store }, at);
 }
 

@@ -31,6 +31,15 @@ export type Work =
   | { readonly kind: "replay"; readonly all: boolean }
   /** Takes the text of the first reject of table `t` away that has one. */
   | { readonly kind: "purge" }
+  /**
+   * Ends snapshots but for so many, and deletes what only ended ones have shown: at once, unless it leaves time for queries
+   * that run.
+   */
+  | { readonly kind: "expire"; readonly keep: number; readonly wait: boolean }
+  /** Copies the lake to a place of its own. By a process that does nothing else. */
+  | { readonly kind: "copy" }
+  /** Moves the lake to the one place where it is shared. By a process that does nothing else. */
+  | { readonly kind: "share" }
   /** Names the snapshot so many before the head. */
   | { readonly kind: "tag"; readonly name: string; readonly back: number }
   | { readonly kind: "untag"; readonly name: string };
@@ -50,14 +59,15 @@ const TABLES = ["t", "t", "t", "u"];
 const TAGS = ["v", "w"];
 
 /** Few names, so that they meet. */
-export function randomWorkload(choices: Choices, processes: number): Workload {
+export function randomWorkload(choices: Choices, processes: number): Workload[number][] {
   return Array.from({ length: processes }, () =>
     Array.from({ length: 1 + choices.pick("work", 3) }, () => {
       const first = randomWork(choices);
+      if (isMove(first)) return [first];
       // What goes on beside it is a query as often as not; several appends may meet in one commit.
       const more: Work[] = [
         () => [],
-        () => [randomWork(choices)],
+        () => [besides(randomWork(choices))],
         () => [{ kind: "query" } as const],
         () => [randomAppend(choices), randomAppend(choices)],
       ][choices.rarely("work", 2, 3)]!();
@@ -66,8 +76,39 @@ export function randomWorkload(choices: Choices, processes: number): Workload {
   );
 }
 
+/** Less work for which `fails` still holds: without processes, groups or pieces that it does not need. */
+export async function leaveOut(workload: Workload, fails: (less: Workload) => Promise<boolean>): Promise<Workload> {
+  let best = workload;
+  const better = async (less: Workload): Promise<boolean> => {
+    if (!(await fails(less))) return false;
+    best = less;
+    return true;
+  };
+  // From the end, so that what is left out changes no place that is still to come. A process keeps its number, and its host.
+  for (let p = best.length - 1; p >= 0; p--) {
+    if (best[p]!.length === 0 || (await better(best.with(p, [])))) continue;
+    for (let g = best[p]!.length - 1; g >= 0; g--) {
+      const groups = best[p]!;
+      if (await better(best.with(p, groups.toSpliced(g, 1)))) continue;
+      for (let i = groups[g]!.length - 1; i >= 0 && best[p]![g]!.length > 1; i--)
+        await better(best.with(p, best[p]!.with(g, best[p]![g]!.toSpliced(i, 1))));
+    }
+  }
+  return best;
+}
+
+/** Whether it makes another lake. */
+export function isMove({ kind }: Work): boolean {
+  return kind === "copy" || kind === "share";
+}
+
+/** What another piece of work may go on beside. */
+function besides(work: Work): Work {
+  return isMove(work) ? { kind: "query" } : work;
+}
+
 function randomWork(choices: Choices): Work {
-  const kind = choices.pick("work", 30);
+  const kind = choices.pick("work", 37);
   if (kind < 14) return randomAppend(choices);
   if (kind < 17) return randomQuery(choices);
   if (kind < 20) return { kind: "maintain" };
@@ -82,13 +123,23 @@ function randomWork(choices: Choices): Work {
     const table = choices.rarely("work", 3, 1) === 1 ? undefined : randomTable(choices);
     return { kind: "rollback", ...(table && { table }), back: choices.pick("work", 4) };
   }
+  if (kind < 30) return randomTag(choices);
+  if (kind < 32) return { kind: "quarantine", batch: choices.pick("work", 3) };
+  if (kind < 33) return { kind: "replay", all: choices.pick("work", 2) === 1 };
+  if (kind < 34) return { kind: "purge" };
+  // Which takes as long as all else of a schedule.
+  if (kind < 35) return choices.rarely("work", 4, 1) === 1 ? { kind: "copy" } : { kind: "query" };
+  return { kind: "expire", keep: 1 + choices.pick("work", 3), wait: choices.pick("work", 2) === 1 };
+}
+
+function randomTag(choices: Choices): Work {
   const name = TAGS[choices.pick("work", TAGS.length)]!;
   return choices.rarely("work", 4, 1) === 1
     ? { kind: "untag", name }
     : { kind: "tag", name, back: choices.pick("work", 3) };
 }
 
-function randomAppend(choices: Choices): Work {
+export function randomAppend(choices: Choices): Work {
   const table = randomTable(choices);
   const batch = { batch: choices.pick("work", 4), content: choices.rarely("work", 4, 1) };
   return { kind: "append", table, ...batch, ...(choices.rarely("work", 4, 1) === 1 && { source: true }) };

@@ -1,10 +1,11 @@
 /** A lake under simulation: its store, its hosts and their disks, the processes, and what they do. */
 
+import { dirname } from "node:path";
 import { type Catalog, SqliteCatalog } from "@eider/catalog";
 import { CatalogError, EiderError, StoreError } from "@eider/core";
 import { uuidv7 } from "../../src/ids.js";
 import { Lake } from "../../src/lake.js";
-import type { CheckpointLimits } from "../../src/shared/checkpoints.js";
+import { type CheckpointLimits, loadCheckpoint } from "../../src/shared/checkpoints.js";
 import { findSharedLake } from "../../src/shared/open.js";
 import { SharedCatalog } from "../../src/shared/shared-catalog.js";
 import type { Choices } from "./choices.js";
@@ -16,7 +17,7 @@ import { SimDisk } from "./sim-disk.js";
 import { type Odds, SimProcess } from "./sim-process.js";
 import { SimBucket, SimStore, type Version } from "./sim-store.js";
 import { type Opened, perform } from "./tasks.js";
-import type { Work, Workload } from "./workload.js";
+import { isMove, type Work, type Workload } from "./workload.js";
 
 /** Simulated epoch. */
 const EPOCH = Date.UTC(2030, 0, 1);
@@ -72,6 +73,8 @@ export class World {
   readonly scheduler: Scheduler;
   readonly bucket: SimBucket;
   readonly hosts: readonly Host[];
+  /** Other places, to which the lake was copied or moved. */
+  readonly places = new Map<string, SimBucket>();
   readonly history: Event[] = [];
   readonly #options: WorldOptions;
   /** When the store was set back to a backup, and to how many entries. */
@@ -160,23 +163,39 @@ export class World {
     await this.#inspectAt(this.#spare, look);
   }
 
-  async #inspectAt(host: Host, look: (opened: Opened) => Promise<void>): Promise<void> {
+  /** Looks at what another place has by now, as a new host does. */
+  async inspectPlace(name: string, look: (opened: Opened, place: SimBucket) => Promise<void>): Promise<void> {
+    const place = this.#placeOf(name);
+    this.#spare.disk.wipe();
+    await this.#inspectAt(this.#spare, (opened) => look(opened, place), place);
+  }
+
+  /** Does something in peace, as a new process of the first host. */
+  async finish(work: (opened: Opened) => Promise<void>): Promise<void> {
+    await this.#alone(this.hosts[0]!, undefined, work);
+  }
+
+  async #inspectAt(host: Host, look: (opened: Opened) => Promise<void>, place?: SimBucket): Promise<void> {
+    await this.#alone(host, place, async (opened) => {
+      if (this.mode === "local" || place) return look(opened);
+      await opened.catalog.head(); // with which it catches up
+      const { content } = host.disk;
+      if (!this.#inspected.has(content)) await look(opened);
+      this.#inspected.add(content);
+    });
+  }
+
+  async #alone(host: Host, place: SimBucket | undefined, work: (opened: Opened) => Promise<void>): Promise<void> {
     host.disk.heal();
     const process = this.#newProcess("inspector", host, { faultOneIn: 0, crashOneIn: 0 }, true);
     process.operation = "inspect";
-    const work = async (): Promise<void> => {
-      const opened = await this.#open(process, this.mixed ? { ...host, version: "newer" } : host);
-      if (this.mode === "local") await look(opened);
-      else {
-        await opened.catalog.head(); // with which it catches up
-        const { content } = host.disk;
-        if (!this.#inspected.has(content)) await look(opened);
-        this.#inspected.add(content);
-      }
+    const run = async (): Promise<void> => {
+      const opened = await this.#open(process, this.mixed ? { ...host, version: "newer" } : host, place);
+      await work(opened);
       await opened.lake.close();
       process.finished = true;
     };
-    await this.scheduler.run(work());
+    await this.scheduler.run(run());
   }
 
   [Symbol.dispose](): void {
@@ -187,6 +206,8 @@ export class World {
   async #actor(number: number, work: Workload[number]): Promise<void> {
     const place: Place = { name: `p${number}`, host: this.hosts[number % this.hosts.length]!, running: undefined };
     for (const [index, group] of work.entries()) {
+      // Copies read and write real files, for which the scheduler can wait only where nothing else of the process goes on.
+      if (group.some(isMove)) await this.#end(place);
       await Promise.all(
         group.map(async (one, i) => {
           for (let n = 0; n < (one.after ?? 0); n++) {
@@ -196,8 +217,15 @@ export class World {
           await this.#persist(place, one, `${number}.${index}${"abc"[i]}`);
         }),
       );
+      if (group.some(isMove)) await this.#end(place);
     }
+    await this.#end(place);
+  }
+
+  /** The process of a place has nothing to do any more. */
+  async #end(place: Place): Promise<void> {
     const { running } = place;
+    place.running = undefined;
     if (!running) return;
     const { process, opened } = running;
     const closing = opened.then(({ lake }) => lake.close()).catch(() => undefined);
@@ -224,6 +252,8 @@ export class World {
         started: this.scheduler.moment,
         startedMs: this.scheduler.now,
         outcome: "unknown",
+        // A lake is moved once; copies are lakes of their own.
+        ...(isMove(work) && { place: work.kind === "share" ? "shared" : name }),
       };
       this.history.push(event);
       const doing = running.opened.then(async (opened) => {
@@ -284,7 +314,8 @@ export class World {
     return process;
   }
 
-  async #open(process: SimProcess, { disk, skewMs, version }: Host): Promise<Opened> {
+  async #open(process: SimProcess, host: Host, place?: SimBucket): Promise<Opened> {
+    const { disk, skewMs, version } = host;
     const clock = (): number => EPOCH + skewMs + this.scheduler.now;
     const { random } = process;
     const timer = {
@@ -292,14 +323,17 @@ export class World {
       sleep: (milliseconds: number) => process.stop("sleep", milliseconds),
       turn: () => process.stop("turn"),
     };
-    const store = new SimStore(this.bucket, process, version);
+    const store = new SimStore(place ?? this.bucket, process, version);
     const file = { path: disk.path, driver: disk.opener(process), clock, random, timer };
     let catalog: Catalog;
-    if (this.mode === "local") catalog = stopping(await SqliteCatalog.open(file), process);
+    if (this.mode === "local" && !place) catalog = stopping(await SqliteCatalog.open(file), process);
     else {
       const { lake: lakeId } = await findSharedLake(store, "create", () => uuidv7(clock(), random));
+      const isNew = disk.transactions === 0;
       const index = stopping(await SqliteCatalog.open({ ...file, kind: "shared", lakeId }), process);
       const copies = simCopies(disk, index, process, version);
+      // A new host begins with the newest checkpoint.
+      if (isNew) await loadCheckpoint(store, 1, (body) => copies.load(body), undefined);
       const parts = { store, index, copies, timer, clock, random, readOnly: false };
       catalog = await SharedCatalog.open({
         ...parts,
@@ -310,13 +344,21 @@ export class World {
       });
     }
     const { inlineBytes } = this.#options;
-    const lake = await Lake.open({ store, catalog }, { clock, random, timer, threads: 1, inlineBytes });
-    return { lake, catalog, store };
+    const options = { clock, random, timer, threads: 1, inlineBytes, cacheDir: dirname(disk.path) };
+    const lake = await Lake.open({ store, catalog }, options);
+    const elsewhere = (name: string): SimStore => new SimStore(this.#placeOf(name), process, version);
+    return { lake, catalog, store, clock, elsewhere };
+  }
+
+  #placeOf(name: string): SimBucket {
+    const place = this.places.get(name) ?? new SimBucket(() => EPOCH + this.scheduler.now);
+    this.places.set(name, place);
+    return place;
   }
 }
 
 /** Calls that change the file: their answer may come late, or never. */
-const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon", "applyEntry", "applyCheckpoint"]);
+const WRITES: ReadonlySet<unknown> = new Set(["commit", "begin", "abandon", "applyEntry", "applyCheckpoint", "retire"]);
 
 /** A catalog each of whose calls is a step of the process. */
 function stopping(catalog: SqliteCatalog, process: SimProcess): SqliteCatalog {
