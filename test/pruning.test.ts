@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { type FilePredicate, type ListedFile, SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
-import { FakeS3 } from "@eider/test-s3";
+import { FakeS3, makeBucket, type S3Access } from "@eider/test-s3";
 import { Lake, type Query, type QueryStats, type Table, type TableOptions } from "eider";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -25,6 +25,7 @@ import {
   statement,
   withLiterals,
 } from "./support/generated-queries.js";
+import { realS3 } from "./support/real-s3.js";
 import { s3LakeUrl } from "./support/s3-lake.js";
 import { randomNumbers, SEED } from "./support/seed.js";
 
@@ -118,12 +119,14 @@ async function sourceRows(): Promise<Rows> {
 }
 
 interface Layout extends Pick<TableOptions, "partitionBy" | "orderBy"> {
-  readonly store: "memory" | "folder" | "S3";
+  readonly store: "memory" | "folder" | "S3" | "real S3";
   /** Whether only columns of the data files are copied, and nothing of a file is there when a query begins. */
   readonly byColumns?: true;
   /** Whether the schema evolves. Where it does not, DuckDB believes what the footers say of whole columns. Default true. */
   readonly evolves?: boolean;
 }
+
+const ceph = await realS3("generated queries over tables on a real S3");
 
 const LAYOUTS: Readonly<Record<string, Layout>> = {
   "in memory": { store: "memory", orderBy: ["id"] },
@@ -138,13 +141,14 @@ const LAYOUTS: Readonly<Record<string, Layout>> = {
     partitionBy: ["bucket(3, w)"],
     byColumns: true,
   },
+  ...(ceph && { "on a real S3, copied by columns": { store: "real S3", byColumns: true } as const }),
 };
 
-async function openLake({ store, byColumns }: Layout, s3: FakeS3 | undefined, cacheDir: string): Promise<Lake> {
+async function openLake({ store, byColumns }: Layout, s3: S3Access | undefined, cacheDir: string): Promise<Lake> {
   const options = { ...FILES, cacheDir, ...(byColumns && { wholeFileBytes: 0 }) };
   if (store === "memory") return Lake.open("memory:", options);
   if (!s3) return Lake.open(`${temporaryFolder()}/lake`, options);
-  return Lake.open(s3LakeUrl(s3, await s3.makeBucket(), "lake"), options);
+  return Lake.open(s3LakeUrl(s3, await makeBucket(s3), "lake"), options);
 }
 
 /** Removes all copies of data files, by whatever name they are held. */
@@ -157,14 +161,15 @@ async function emptyCache(cacheDir: string): Promise<void> {
 describe.each(Object.entries(LAYOUTS))(
   "generated queries over a table %s",
   (layout, { store, byColumns, ...options }) => {
-    let s3: FakeS3 | undefined;
+    let fake: FakeS3 | undefined;
     let lake: Lake;
     let source: Rows;
     let cacheDir: string;
 
     beforeAll(async () => {
-      s3 = store === "S3" ? await FakeS3.start() : undefined;
+      fake = store === "S3" ? await FakeS3.start() : undefined;
       cacheDir = temporaryFolder();
+      const s3 = store === "real S3" ? ceph : fake;
       lake = await openLake({ store, ...(byColumns && { byColumns }) }, s3, cacheDir);
       source = await sourceRows();
       await fill(lake, source, options);
@@ -172,7 +177,7 @@ describe.each(Object.entries(LAYOUTS))(
 
     afterAll(async () => {
       await lake.close();
-      await s3?.[Symbol.asyncDispose]();
+      await fake?.[Symbol.asyncDispose]();
       vi.unstubAllEnvs();
       source.connection.closeSync();
     });
