@@ -1,11 +1,11 @@
 /** Which errors a process may be told, and when. */
 
 import { START } from "@eider/catalog";
-import { BatchConflictError, CatalogError, EiderError, StoreError } from "@eider/core";
+import { AlreadyExistsError, BatchConflictError, CatalogError, EiderError, StoreError } from "@eider/core";
 import type { Event } from "./history.js";
 import { isKept, isOpen, type Model } from "./model.js";
 import type { Told } from "./oracle-events.js";
-import { CURSORS, isBatch, nameOf, type Work } from "./workload.js";
+import { CURSORS, isBatch, isMove, nameOf, type Work } from "./workload.js";
 
 /** Errors that faults of the store or the disk may lead to: all say that trying again helps. */
 const EXPECTED: ReadonlySet<string> = new Set([
@@ -23,6 +23,8 @@ export function unexpected(event: Event, told: Told, model: Model): string | und
   if (work.kind === "replay" && isRejectTaken(error, model)) return undefined;
   if (hasEnded(event, told.asked, model)) return undefined;
   if (error instanceof BatchConflictError) return conflict(error, work, told.asked, model);
+  if (error instanceof AlreadyExistsError && isMove(work) && isExplained(error.code, event, told, model))
+    return undefined;
   if (!(error instanceof StoreError || error instanceof CatalogError)) return "an error that nobody should see";
   if (error.retryable && EXPECTED.has(error.code)) return undefined;
   return isExplained(error.code, event, told, model) ? undefined : "an error that nobody should see";
@@ -107,6 +109,11 @@ function isExplained(code: string, event: Event, { history, asked, mixed }: Told
     case "reader_too_old":
     case "catalog_too_new":
       return mixed;
+    case "place_taken":
+      // Who was killed when the copy was there, and its mark gone, could tell nobody.
+      return asked.some(
+        ({ tag, place, outcome }) => tag !== event.tag && place === event.place && outcome === "unknown",
+      );
     case "lake_moved":
       return asked.some(({ work: other, started }) => other.kind === "share" && started < ended);
     case "rollback_dropped":
