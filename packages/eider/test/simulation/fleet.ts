@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { buildWith, type Fault } from "./bundle.js";
 import type { Bounds } from "./choices.js";
 import { Coverage } from "./coverage.js";
-import type { Failure } from "./simulate.js";
+import type { Failure, WorldKind } from "./simulate.js";
 import type { Mode } from "./world.js";
 
 /** Schedules that are run by one thread: random ones, or with `scenario` those of its workload within bounds. */
@@ -16,6 +16,8 @@ export interface Job {
   readonly from?: number;
   /** How many seeds. */
   readonly count?: number;
+  /** Of those seeds. */
+  readonly only?: WorldKind | undefined;
   readonly scenario?: string;
   readonly bounds?: Bounds;
 }
@@ -35,9 +37,10 @@ export interface FleetReport {
 }
 
 /** So many random schedules, a few in each job. */
-export function randomJobs(mode: Mode, seed: number, count: number, each: number): Job[] {
+export function randomJobs(mode: Mode, seed: number, count: number, each: number, only?: WorldKind): Job[] {
   return Array.from({ length: Math.ceil(count / each) }, (_, i) => ({
     mode,
+    only,
     from: seed + i * each,
     count: Math.min(each, count - i * each),
   }));

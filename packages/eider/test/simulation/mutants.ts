@@ -1,6 +1,7 @@
 /** Faults that the simulation has to find. Each is a mistake that somebody could make, or has made elsewhere. */
 
 import type { Fault } from "./bundle.js";
+import type { WorldKind } from "./simulate.js";
 import type { Mode } from "./world.js";
 
 export interface Mutant {
@@ -8,6 +9,8 @@ export interface Mutant {
   readonly mode: Mode;
   /** Whose bounded runs find it; default random schedules. */
   readonly scenario?: string;
+  /** Only random ones of such worlds come to it. */
+  readonly only?: WorldKind;
   readonly faults: readonly Fault[];
 }
 
@@ -182,6 +185,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    only: "restored",
     name: "go on though the store was set back to a backup",
     faults: [
       {
@@ -193,6 +197,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mode: "shared",
+    only: "mixed",
     name: "read what a newer version has written",
     faults: [{ file: "packages/catalog/src/entry.ts", find: "if (minReader > READER) {", replace: "if (false) {" }],
   },

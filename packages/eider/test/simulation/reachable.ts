@@ -46,7 +46,7 @@ const BOTH: Steps = {
   copy: {
     "catalog exportTo": ["none"],
     "put lake file": ["none", "lost", "killed"],
-    "put checkpoint": ["none", "unanswered"],
+    "put checkpoint": ["none"],
     "put log": ["none"],
     "put data": ["none"],
   },
@@ -89,7 +89,7 @@ const ONE: Readonly<Record<Mode, Steps>> = {
     purge: { "catalog commit": ["none"] },
     share: {
       "catalog retire": ["none"],
-      "put lake file": ["none", "unanswered"],
+      "put lake file": ["none"],
       "put checkpoint": ["none"],
       "sqlite commit": ["none"],
     },

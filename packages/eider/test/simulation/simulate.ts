@@ -38,6 +38,9 @@ export interface Report {
   readonly failure: Failure | undefined;
 }
 
+/** One whose store is set back to a backup, or whose hosts are of two versions. */
+export type WorldKind = "restored" | "mixed";
+
 /** Processes of a random schedule; those of a shared lake are on two hosts. */
 const PROCESSES = { local: 3, shared: 4 };
 /** Schedules that are tried for fewer decisions, in each of two rounds. */
@@ -71,10 +74,11 @@ export class Simulation implements Disposable {
     return new Simulation(mode, options.shrink ?? true);
   }
 
-  /** Random schedules, one for each seed, until one fails. */
-  async random(firstSeed: number, count: number): Promise<Report> {
+  /** Random schedules, one for each seed, until one fails; `only`: of seeds that make such a world. */
+  async random(firstSeed: number, count: number, only?: WorldKind): Promise<Report> {
     for (let i = 0; i < count; i++) {
       const seed = firstSeed + i;
+      if (only && !isOf(this.#settings(seed), only)) continue;
       const found = await this.#random(seed, false);
       if (found.problems.length > 0) {
         const settings = this.#settings(seed);
@@ -206,6 +210,10 @@ export class Simulation implements Disposable {
     }
     return run(workload, new GivenChoices(trail), true);
   }
+}
+
+function isOf({ restores, versions }: Pick<Settings, "restores" | "versions">, kind: WorldKind): boolean {
+  return kind === "restored" ? restores : versions.length > 0;
 }
 
 /** How wild a schedule is. */

@@ -5,12 +5,12 @@ import type { Answer, Job } from "./fleet.js";
 import { SCENARIOS } from "./scenarios.js";
 import { Simulation } from "./simulate.js";
 
-async function run({ mode, from, count, scenario, bounds }: Job): Promise<Answer> {
+async function run({ mode, from, count, only, scenario, bounds }: Job): Promise<Answer> {
   const { shrink } = workerData as { shrink: boolean };
   using simulation = await Simulation.create(mode, { shrink });
   const { schedules, coverage, failure } =
     scenario === undefined
-      ? await simulation.random(from ?? 1, count ?? 1)
+      ? await simulation.random(from ?? 1, count ?? 1, only)
       : await simulation.exhaustive(SCENARIOS[scenario]!, bounds ?? { switches: 0, faults: 0 });
   return { schedules, hits: coverage.entries(), failure };
 }
