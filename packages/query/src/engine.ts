@@ -208,7 +208,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
 
   /** Names and types of a statement's columns. */
   async columns(input: SqlInput, options: EngineQueryOptions): Promise<QueryColumn[]> {
-    const prepared = await this.#prepare(input, options);
+    const prepared = await this.#prepare(input, { ...options, describes: true });
     try {
       const columns = await prepared.run.describe();
       prepared.finish();

@@ -61,6 +61,8 @@ export interface Plan {
 export interface PlanOptions extends EngineQueryOptions {
   /** Whether any column may be read, whatever the plan says. Default false. */
   readonly allColumns?: boolean;
+  /** Whether only names and types of the result are wanted: then no file is copied, where the statement can be planned. */
+  readonly describes?: boolean;
 }
 
 /** A statement's tables and views, by snapshot: the main one, and those that `AT` names. */
@@ -136,7 +138,7 @@ export class Planner implements AsyncDisposable {
     snapshot: number,
     said: Statement,
     values: BoundParameters,
-    { batchId, prune = true, allColumns = false, signal }: PlanOptions,
+    { batchId, prune = true, allColumns = false, describes = false, signal }: PlanOptions,
     given: HeldGiven,
   ): Promise<Plan> {
     const all = await this.#list(snapshot);
@@ -151,7 +153,13 @@ export class Planner implements AsyncDisposable {
     const keys: string[] = [];
     const resolve = async (of: readonly TableInfo[], then: number, travel?: number): Promise<ResolvedTable[]> => {
       const wanted = of.map((table) => scans?.predicate(table, travel) ?? ANY_FILE);
-      const resolved = await Promise.all(of.map((table, i) => this.resolve(table, then, wanted[i]!, batchId)));
+      const resolved = await Promise.all(
+        of.map((table, i) =>
+          describes && scans && !this.#files.areInPlace
+            ? withoutFiles(table)
+            : this.resolve(table, then, wanted[i]!, batchId),
+        ),
+      );
       for (const { table, files: found } of resolved) {
         const columns = allColumns ? undefined : scans?.columns(table, travel);
         files.push(...found.map((file) => ({ file, columns })));
@@ -481,6 +489,11 @@ function withViews(statement: Statement, shown: readonly Shown[]): Statement {
     names: new Set([statement.names, ...texts.map(({ names }) => names)].flatMap((names) => [...names])),
     comparesNulls: statement.comparesNulls || texts.some(({ comparesNulls }) => comparesNulls),
   };
+}
+
+/** A table as if it had no files, for who wants no more than its columns. */
+function withoutFiles(table: TableInfo): ResolvedTable {
+  return { key: `empty:${table.id}:${table.schemaVersion}`, table, files: [] };
 }
 
 function viewsKey({ views }: Shown): string {

@@ -272,6 +272,22 @@ test("damage in what is fetched is found, and elsewhere does not matter", async 
   expect(copies()).toHaveLength(1);
 });
 
+test("names and types of a result need nothing of a file", async () => {
+  await using it = await world();
+  const { lake, seen } = it;
+  expect(await lake.sql("SELECT * FROM t WHERE a > 5").columns()).toEqual([
+    ...["id", "a", "b"].map((name) => ({ name, type: "BIGINT" })),
+    { name: "x", type: "DOUBLE" },
+    { name: "s", type: "VARCHAR" },
+    { name: "p", type: 'STRUCT("k" BIGINT, "v" VARCHAR)' },
+    { name: "l", type: "BIGINT[]" },
+  ]);
+  expect(seen.counts.get.requests).toBe(0);
+  // The same statement is not taken to have no rows since.
+  expect(await lake.sql("SELECT * FROM t WHERE a > 5 LIMIT 3")).toHaveLength(3);
+  expect(await lake.sql("SELECT count(*) AS n FROM t")).toEqual([{ n: BigInt(ROWS) }]);
+});
+
 test("damage in one part ends the requests for the others", async () => {
   // The footer, and of three parts the first; the others never come.
   await using it = await world({}, { rules: [{ on: "get", skip: 2, times: 2, fault: { type: "hang" } }] });
