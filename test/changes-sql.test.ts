@@ -120,6 +120,10 @@ test("stand where a table may: with filters, joins, aliases, parameters, beside 
   expect(JSON.stringify(await lake.sql`EXPLAIN FROM eider.changes('t', 7)`)).toContain(
     "from the catalog 2 hot batches",
   );
+  expect(await lake.sql`PIVOT eider.changes('t', 6) ON _kind USING count(*) GROUP BY _snapshot ORDER BY ALL`).toEqual([
+    { _snapshot: 7n, append: 1n },
+    { _snapshot: 8n, append: 2n },
+  ]);
   // Text that looks like a call is none.
   expect(await lake.sql`SELECT 'eider.changes(1)' AS "eider.changes(2)" -- eider.changes(3)`).toEqual([
     { "eider.changes(2)": "eider.changes(1)" },

@@ -1,6 +1,7 @@
 /** Views: SELECTs with a name in the catalog. */
 
 import { rmSync } from "node:fs";
+import { SqliteCatalog } from "@eider/catalog";
 import { MemoryStore } from "@eider/storage";
 import { Lake } from "eider";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -172,6 +173,29 @@ describe("a view", () => {
     expect(await lake.sql`SELECT v, w FROM other`).toEqual([{ v: 1n, w: 2n }]);
     await lake.table("events").append([{ kind: "buy", type: "t" }]);
     expect(await lake.sql`SELECT type FROM w ORDER BY ALL`).toEqual([{ type: "t" }, { type: null }]);
+  });
+
+  test("whose text nobody judged is not run", async () => {
+    const store = new MemoryStore();
+    const catalog = await SqliteCatalog.open({ path: ":memory:" });
+    await using lake = await Lake.open({ store, catalog });
+    await lake.table("t").append([{ evil: 1 }]);
+    const texts = [
+      "SELECT content FROM read_text('/etc/hostname')",
+      "FROM '/etc/passwd'",
+      "SELECT getenv('HOME')",
+      "SELECT 1; ATTACH '/tmp/x.db' AS x",
+      "SELECT 1 AS a) ; ATTACH '/tmp/x.db' AS x; SELECT (1",
+      "SELECT $1",
+      "'",
+      "SELECT * FROM t AT (VERSION => 1)",
+    ];
+    for (const [i, sql] of texts.entries()) {
+      await catalog.commit({ operations: [{ op: "view", name: "evil", sql, ...(i > 0 && { from: i + 1 }) }] });
+      await expect(lake.sql("FROM evil"), sql).rejects.toMatchObject({ code: "view_broken" });
+      expect(await lake.sql`SELECT evil FROM t`).toEqual([{ evil: 1n }]);
+      expect((await lake.sql`SHOW TABLES`).map(({ name }) => name)).toEqual(["t"]);
+    }
   });
 
   test("is brought back by a rollback, dropped by one, or given its old text", async () => {

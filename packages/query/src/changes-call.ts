@@ -17,7 +17,7 @@ export interface ChangesCall {
 }
 
 /** Words before a table. */
-const PLACES = ["FROM", "JOIN", "LATERAL", "DESCRIBE", "SUMMARIZE"];
+const PLACES = ["FROM", "JOIN", "LATERAL", "DESCRIBE", "SUMMARIZE", "PIVOT", "UNPIVOT"];
 
 /** @throws QueryError `bad_changes` */
 export function findChangesCalls(tokens: readonly Token[], parameters: readonly Parameter[]): ChangesCall[] {

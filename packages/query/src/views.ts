@@ -2,6 +2,7 @@
 
 import { parseTableName, type TableInfo, type ViewInfo } from "@eider/catalog";
 import { nameKey } from "@eider/core";
+import { refusalOf } from "./scope/guard.js";
 import type { TableView } from "./session.js";
 import { parseStatement } from "./statement.js";
 import { tableReferences } from "./table-references.js";
@@ -16,18 +17,26 @@ export interface ViewText {
   /** See `Statement.names`. */
   readonly names: ReadonlySet<string>;
   readonly comparesNulls: boolean;
+  /** Why it is not to be shown. Whoever wrote the entry may not have judged it. */
+  readonly refusal: string | undefined;
   /** `position` in characters. */
   readonly reads: readonly { readonly path: readonly string[]; readonly position: number }[];
 }
 
 /** @param serialized DuckDB's parse of the text */
 export function readViewText(sql: string, serialized: string): ViewText {
-  const { names, comparesNulls } = parseStatement(sql);
   const reads = tableReferences(serialized).map(({ path, position }) => ({
     path,
     position: charOffset(sql, position) ?? 0,
   }));
-  return { sql, names, comparesNulls, reads };
+  // Names that the lake has not are looked at when they are.
+  const refusal = refusalOf(
+    serialized,
+    reads.map(({ path }) => path.join(".")),
+  );
+  if (refusal) return { sql, refusal: refusal.reason, names: new Set(), comparesNulls: false, reads };
+  const { names, comparesNulls } = parseStatement(sql);
+  return { sql, refusal: undefined, names, comparesNulls, reads };
 }
 
 /** What a statement may see of a lake: all of its tables and views at a snapshot. */
@@ -72,6 +81,10 @@ export async function expandViews(
     const known = broken.get(nameKey(view.name));
     if (known !== undefined) return known;
     const text = await textOf(view);
+    if (text.refusal !== undefined) {
+      broken.set(nameKey(view.name), text.refusal);
+      return text.refusal;
+    }
     const read: TableInfo[] = [];
     for (const { path } of text.reads) {
       const key = pathKey(path);
