@@ -157,6 +157,20 @@ test("keep types: widened columns, nested values", async () => {
   ]);
 });
 
+test("of a table that went back to having no columns", async () => {
+  const lake = await openLake();
+  const t = lake.table("t");
+  await t.create();
+  await t.append([{ a: 1 }, { a: 2 }], { batchId: "b" });
+  await t.rollback({ to: 1 });
+  expect(await lake.sql`FROM eider.changes('t', 0) ORDER BY ALL`).toEqual([
+    { _snapshot: 2n, _batch_id: "b", _kind: "append", _to: null },
+    { _snapshot: 2n, _batch_id: "b", _kind: "append", _to: null },
+    { _snapshot: 3n, _batch_id: null, _kind: "rollback", _to: 1n },
+  ]);
+  expect(await lake.sql`SELECT a FROM eider.changes('t', 0, 2) ORDER BY a`).toEqual([{ a: 1n }, { a: 2n }]);
+});
+
 test("of expired snapshots are refused, never skipped", async () => {
   const lake = await openLake(undefined, FILES);
   for (const id of [1, 2, 3]) await lake.table("t").append([{ id }]);

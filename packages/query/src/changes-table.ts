@@ -1,7 +1,7 @@
 /** The changes of a table as rows: what `eider.changes(…)` shows. */
 
 import type { Catalog, ListedFile, TableChange, TableInfo } from "@eider/catalog";
-import { CatalogError, nameKey, QueryError, type Schema } from "@eider/core";
+import { CatalogError, nameKey, QueryError, type Schema, storedSchema } from "@eider/core";
 import type { ChangesCall } from "./changes-call.js";
 import { unknownTableMessage } from "./duckdb-error.js";
 import type { BatchesFile } from "./hot-files.js";
@@ -122,25 +122,32 @@ export function changesSql(
   schema: Schema,
   files: readonly Pick<BatchesFile, "path" | "rows" | "batches">[],
   rollbacks: TableChanges["rollbacks"],
-  guarded?: ReadonlySet<number>,
+  guarded: ReadonlySet<number> = new Set(),
 ): string {
   const none = Object.entries(COLUMNS).map(([name, type]) => `NULL::${type} AS ${quoteName(name)}`);
-  const selects = [`SELECT ${none.join(", ")}, * FROM (${tableSql(schema, [])})`];
-  if (files.length > 0) {
-    const batches = files.flatMap(({ batches: own }, i) => {
-      let first = 0;
-      return own.map(({ snapshot, batchId, rows }) => {
-        first += rows;
-        return `(${i}, ${first - rows}, ${snapshot}, ${quoteText(batchId)})`;
-      });
+  const nulls = schema.fields.map(() => ", NULL").join("");
+  const selects = [`SELECT ${none.join(", ")}${nulls && ", *"} FROM (${tableSql(schema, [])})`];
+  const batches = files.flatMap(({ batches: own }, file) => {
+    let first = 0;
+    return own.map(({ snapshot, batchId, rows }) => {
+      first += rows;
+      return `(${file}, ${first - rows}, ${rows}, ${snapshot}, ${quoteText(batchId)})`;
     });
+  });
+  const listed = `(VALUES ${batches.join(", ")}) c(file, first, rows, snapshot, batch)`;
+  if (batches.length > 0 && storedSchema(schema).fields.length === 0) {
+    // After a rollback to when no column had a value.
     selects.push(
-      `SELECT c.snapshot, c.batch, 'append', NULL, f.* EXCLUDE (${PLACE.file}, ${PLACE.row}) FROM (${tableSql(schema, files, { guarded, place: PLACE })}) f ` +
-        `ASOF JOIN (VALUES ${batches.join(", ")}) c(file, first, snapshot, batch) ON c.file = f.${PLACE.file} AND f.${PLACE.row} >= c.first`,
+      `SELECT snapshot, batch, 'append', NULL${nulls} FROM (SELECT snapshot, batch, unnest(range(rows)) FROM ${listed})`,
+    );
+  } else if (batches.length > 0) {
+    const rows = tableSql(schema, files, { guarded, place: PLACE });
+    selects.push(
+      `SELECT c.snapshot, c.batch, 'append', NULL, f.* EXCLUDE (${PLACE.file}, ${PLACE.row}) FROM (${rows}) f ` +
+        `ASOF JOIN ${listed} ON c.file = f.${PLACE.file} AND f.${PLACE.row} >= c.first`,
     );
   }
   if (rollbacks.length > 0) {
-    const nulls = schema.fields.map(() => ", NULL").join("");
     const rows = rollbacks.map(({ snapshot, to }) => `(${snapshot}, NULL, 'rollback', ${to}${nulls})`);
     selects.push(`VALUES ${rows.join(", ")}`);
   }

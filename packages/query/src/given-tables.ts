@@ -86,7 +86,7 @@ export class GivenFiles {
         if (!wants(name)) continue;
         const { schema, batches } = await readTable(name, table, signal);
         const file = await this.#write(schema, batches, files, signal);
-        tables.push({ name, schema, sql: tableSql(schema, file.rows === 0 ? [] : [file]) });
+        tables.push({ name, schema, sql: tableSql(schema, file.rows === 0 ? [] : [file], { isOwnSchema: true }) });
       }
       return { names: Object.keys(given), tables, release };
     } catch (error) {
