@@ -94,8 +94,8 @@ export async function perform(opened: Opened, event: Event): Promise<void> {
         const table = lake.table("t");
         const [first] = (await table.rejects()).filter(({ purgedIn }) => purgedIn === undefined);
         if (!first) return;
-        event.rejects = [first.id];
-        await table.purgeRejects({ ids: event.rejects });
+        await table.purgeRejects({ ids: [first.id] });
+        event.rejects = [first.id]; // and not where the table was dropped meanwhile
       });
     case "tag": {
       const at = await before(catalog, work.back);
