@@ -1,6 +1,6 @@
 /** Which errors a process may be told, and when. */
 
-import { START } from "@eider/catalog";
+import { parsePosition } from "@eider/catalog";
 import { AlreadyExistsError, BatchConflictError, CatalogError, EiderError, StoreError } from "@eider/core";
 import type { Event } from "./history.js";
 import { isKept, isOpen, type Model } from "./model.js";
@@ -77,8 +77,8 @@ function hasEnded({ work, error, to, from, ended }: Event, asked: readonly Event
       return (code === "snapshot_expired" || code === `bad_${work.kind}`) && to !== undefined && !isOpen(now, to);
     case "consume":
     case "advance":
-      // Where a cursor is, all behind it is kept.
-      return code === "cursor_expired" && from === START && now.before > 0;
+      // Of one that was there when an expiry began, nothing that lies behind it has ended: see `checkExpiry`.
+      return code === "cursor_expired" && from !== undefined && parsePosition(from).snapshot < now.before;
     default:
       return false;
   }
