@@ -472,9 +472,11 @@ export interface Catalog extends AsyncDisposable {
   exportTo(path: string): Promise<void>;
   /**
    * Ends a local catalog whose lake goes on elsewhere: it answers, and commits nothing any more (`lake_moved`).
+   * @param copy random: which copy of the lake goes on. Undefined: one that certainly does.
    * @returns false if the head is another snapshot than this, and then nothing has changed
+   * @throws CatalogError `lake_moved` if another copy does
    */
-  retire(snapshot: number): Promise<boolean>;
+  retire(snapshot: number, copy?: string): Promise<boolean>;
   /** Those of the keys that some snapshot needs: for verify and vacuum. */
   referencedKeys(keys: readonly string[]): Promise<Set<string>>;
   /** Those of the keys that were committed and that no snapshot needs any more: they may be deleted. */

@@ -350,14 +350,18 @@ export class SqliteCatalog implements Catalog {
     await this.#connection.copyTo(path);
   }
 
-  async retire(snapshot: number): Promise<boolean> {
+  async retire(snapshot: number, copy?: string): Promise<boolean> {
     return this.#surely((driver) => {
       const state = new SqliteState(driver);
-      if (state.mode() === "moved") return state.head().n === snapshot;
-      state.checkMode(this.lakeId, "local");
-      if (state.head().n !== snapshot) return false;
-      driver.run("UPDATE meta SET mode = 'moved'");
-      return true;
+      if (state.mode() !== "moved") {
+        state.checkMode(this.lakeId, "local");
+        if (state.head().n !== snapshot) return false;
+        driver.run("UPDATE meta SET mode = 'moved', moved_to = ?", copy ?? null);
+        return true;
+      }
+      const movedTo = driver.get<{ moved_to: string | null }>("SELECT moved_to FROM meta")?.moved_to;
+      if (copy !== undefined && copy !== movedTo) state.checkMode(this.lakeId, "local");
+      return state.head().n === snapshot;
     });
   }
 

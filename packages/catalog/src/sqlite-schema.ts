@@ -255,6 +255,10 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE files ADD COLUMN footer_bytes INTEGER;
   ALTER TABLE files ADD COLUMN footer_sha256 BLOB;
   `,
+  // Of a lake that goes on elsewhere: which copy of it is the one that does.
+  `
+  ALTER TABLE meta ADD COLUMN moved_to TEXT;
+  `,
 ];
 
 /** Version of the file that this code reads and writes. */

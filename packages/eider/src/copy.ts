@@ -28,6 +28,8 @@ interface Mark {
   /** Of which lake it is, and which it will be. */
   readonly from: string;
   readonly lake: string;
+  /** Random: of two copies of a lake, one goes on. */
+  readonly id: string;
 }
 
 export interface CopySource {
@@ -53,7 +55,7 @@ export async function copyLake(source: CopySource, to: ObjectStore, options: Cop
 /**
  * Moves a local lake into an empty store, where hosts share it from then on. It stays the same lake; its old catalog
  * commits nothing any more from the moment when the rest of it is copied.
- * @throws AlreadyExistsError `place_taken`; CatalogError `lake_is_shared`, `too_contended`
+ * @throws AlreadyExistsError `place_taken`; CatalogError `lake_is_shared`, `lake_moved` to another place, `too_contended`
  */
 export async function shareLake(source: CopySource, to: ObjectStore, options: CopyOptions): Promise<CopyResult> {
   const { catalog, store } = source;
@@ -67,7 +69,7 @@ export async function shareLake(source: CopySource, to: ObjectStore, options: Co
     if (mark) await copyFiles(store, to, copy.content, progress);
     options.signal?.throwIfAborted();
     // From here on only the other place may commit.
-    if (await catalog.retire(copy.content.snapshot)) {
+    if (await catalog.retire(copy.content.snapshot, mark?.id)) {
       await markMoved(store);
       if (mark) await finishCopy(to, mark, copy);
       return { lake: catalog.lakeId, snapshot: copy.content.snapshot, ...progress.result };
@@ -122,7 +124,7 @@ async function beginCopy({ catalog, newId }: CopySource, to: ObjectStore, lake: 
   const found = await readMark(to);
   if (made && made.lake !== found?.lake) taken("is a lake already");
   if (!found) for await (const { key } of to.list("")) taken(`holds other objects, such as ${key}`);
-  const mark = found ?? (await putMark(to, { from: catalog.lakeId, lake }));
+  const mark = found ?? (await putMark(to, { from: catalog.lakeId, lake, id: newId() }));
   if (mark.from !== catalog.lakeId) taken("holds an unfinished copy of another lake");
   if (made) return mark;
   await assertShareable(to, newId).catch(async (error: unknown) => {

@@ -227,6 +227,19 @@ describe("share", () => {
     await expect(shared.share(new MemoryStore())).rejects.toMatchObject({ code: "lake_is_shared" });
   });
 
+  it("moves it to one place alone, also where another was begun with", async () => {
+    await using source = await Lake.open(temporaryFolder(), FILES);
+    await fill(source);
+    const begun = new MemoryStore();
+    await expect(source.share(new Stopping(begun, 6, false))).rejects.toThrow("stopped");
+    expect(await keysOf(begun)).toContain("_eider/copy.json");
+    await source.share(new MemoryStore());
+    for (const other of [begun, new MemoryStore()]) {
+      await expect(source.share(other)).rejects.toMatchObject({ code: "lake_moved" });
+      expect(await keysOf(other)).not.toContain("_eider/lake.json");
+    }
+  });
+
   it.each([false, true])(
     "stopped at any call (whose effect stays: %s), the source is valid and the next try finishes it",
     async (effect) => {
