@@ -168,7 +168,9 @@ export const MUTANTS: readonly Mutant[] = [
     mode: "local",
     scenario: "a lake moved",
     name: "move a lake and go on where it was",
-    faults: [{ file: COPY, find: "if (await catalog.retire(copy.content.snapshot, mark?.id)) {", replace: "if (copy) {" }],
+    faults: [
+      { file: COPY, find: "if (await catalog.retire(copy.content.snapshot, mark?.id)) {", replace: "if (copy) {" },
+    ],
   },
   {
     mode: "local",
