@@ -61,12 +61,16 @@ async function open(where) {
   if ((receipt !== undefined) !== where.endsWith("full")) throw new Error("the receipt is not there");
 }
 
-/** Each append an entry of its own, as in every local lake. */
+/** Each append an entry of its own, as of one who appends alone: whoever expects a snapshot shares none. */
 async function fill(path, count) {
   const catalog = await SqliteCatalog.open({ path, mode: "open" });
   await commitTable(catalog);
   for (let from = 0; from < count; from += AT_ONCE) {
-    await Promise.all(Array.from({ length: AT_ONCE }, (_, i) => catalog.commit(draftOf(from + i, 1))));
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, i) =>
+        catalog.commit({ ...draftOf(from + i, 1), expectSnapshot: from + i + 1 }),
+      ),
+    );
   }
   const head = await catalog.head();
   await catalog[Symbol.asyncDispose]();

@@ -1,6 +1,7 @@
 /** DuckDB's errors as ours. */
 
 import { type EiderError, InvalidInputError, LimitError, nameKey, QueryError } from "@eider/core";
+import { quoteName } from "./sql-tokens.js";
 
 /** What `errors_as_json` gives, and what can be read from a message without it. */
 export interface DuckDBError {
@@ -155,14 +156,17 @@ export function unknownTableMessage(name: string, tables: readonly string[]): st
   const quoted = (names: readonly string[], word: string): string =>
     names.map((table) => JSON.stringify(table)).join(word);
   const close = closestNames(name, tables);
+  const same = tables.find((table) => table.toLowerCase() === name.toLowerCase());
   const hint =
     tables.length === 0
       ? "the lake has no table at this snapshot"
-      : close.length > 0
-        ? `did you mean ${quoted(close, " or ")}?`
-        : tables.length <= 5
-          ? `there are ${quoted(tables, ", ")}`
-          : `SHOW ALL TABLES lists the ${tables.length} that there are`;
+      : same !== undefined
+        ? `quote the parts of a name, not the dot in it: ${same.split(".").map(quoteName).join(".")}`
+        : close.length > 0
+          ? `did you mean ${quoted(close, " or ")}?`
+          : tables.length <= 5
+            ? `there are ${quoted(tables, ", ")}`
+            : `SHOW ALL TABLES lists the ${tables.length} that there are`;
   return `there is no table ${JSON.stringify(name)}: ${hint}`;
 }
 

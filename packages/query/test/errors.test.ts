@@ -42,6 +42,7 @@ describe("errors in SQL", () => {
     ["SELECT events.nope FROM events", "unknown_column", 7, /"nope"/],
     ["SELECT * FROM event", "unknown_table", 14, /no table "event": did you mean "events"\?/],
     ["SELECT * FROM users", "unknown_table", 14, /did you mean "ns.users"\?/],
+    ['SELECT * FROM "ns.users"', "unknown_table", 14, /quote the parts of a name, not the dot in it: "ns"\."users"/],
     ["SELECT * FROM ns.user", "unknown_table", undefined, /did you mean "ns.users"\?/],
     ["SELECT * FROM nowhere.events", "unknown_table", 14, /no table/],
     ["SELECT * FROM a.b.c", "unknown_table", undefined, /no table/],
