@@ -13,6 +13,7 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { CountingStore, openStore, readBody, StoreWrapper } from "@eider/storage";
 import { Lake } from "eider";
 import { median, options, withFolder } from "./support/measure.mjs";
+import { withS3 } from "./support/s3.mjs";
 
 const { fast, rows, rounds } = options({ rows: 1_500_000, rounds: 3 });
 const wholeFileBytes = fast ? 50_000 : undefined;
@@ -33,22 +34,12 @@ const QUERIES = [
   ["SELECT count(*) AS n FROM t", []],
 ];
 
-const { missingRealS3, startFakeS3Process, startRealS3, makeBucket } = await import(
-  "../packages/test-s3/dist/index.js"
+await withS3(fast, ({ server, newLakeUrl }) =>
+  withFolder(async (folder) => measure(folder, server, await newLakeUrl())),
 );
-const real = !fast && missingRealS3() === undefined;
-const s3 = await (real ? startRealS3() : startFakeS3Process());
-process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
-process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
-try {
-  await withFolder(measure);
-} finally {
-  await s3[Symbol.asyncDispose]();
-}
 
-async function measure(folder) {
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const store = new CountingStore(await openStore(`s3://${await makeBucket(s3)}/lake?${query}`));
+async function measure(folder, server, url) {
+  const store = new CountingStore(await openStore(url));
   const open = (cacheDir) =>
     Lake.open(
       { store: new Kept(store) },
@@ -57,7 +48,7 @@ async function measure(folder) {
   const files = await fill(await open(join(folder, "writer")));
   const paths = await download(store, files, join(folder, "files"));
   const sizes = files.map(({ bytes }) => (bytes / 2 ** 20).toFixed(1));
-  console.log(`${rows} rows in files of ${sizes.join(", ")} MiB, on ${real ? "Ceph" : "a fake S3"}, ${rounds} rounds`);
+  console.log(`${rows} rows in files of ${sizes.join(", ")} MiB, on ${server}, ${rounds} rounds`);
   const heads = ["gets", "fetched/needed", "again: gets", "other: gets", "× DuckDB", "again ×"];
   console.log(`${"".padEnd(72)}${heads.map((head) => head.padStart(15)).join("")}`);
   const plain = await (await DuckDBInstance.create()).connect();

@@ -13,6 +13,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { openStore } from "@eider/storage";
 import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
+import { withS3 } from "./support/s3.mjs";
 
 const { fast, rows, rounds } = options({ rows: 320, rounds: 3 });
 const AT_ONCE = 32;
@@ -20,26 +21,15 @@ const HOSTS = fast ? [1, 2] : [1, 4, 16];
 const appends = fast ? AT_ONCE : AT_ONCE * Math.ceil(rows / AT_ONCE);
 const PUTS = 100;
 
-const { missingRealS3, startFakeS3Process, startRealS3, makeBucket } = await import(
-  "../packages/test-s3/dist/index.js"
-);
-const real = !fast && missingRealS3() === undefined;
-const s3 = await (real ? startRealS3() : startFakeS3Process());
-process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
-process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
-try {
+await withS3(fast, async ({ server, newLakeUrl }) => {
   const heads = ["appends/s", "entries/s", "× put", "put", "get", "list", "head"];
-  console.log(`${appends} appends of ten rows a round, on ${real ? "Ceph" : "a fake S3"}, ${rounds} rounds`);
+  console.log(`${appends} appends of ten rows a round, on ${server}, ${rounds} rounds`);
   console.log(`${"hosts × at once".padEnd(16)}${heads.map((head) => head.padStart(11)).join("")}`);
-  for (const count of HOSTS) await withFolder((folder) => measure(count, folder));
+  for (const count of HOSTS) await withFolder(async (folder) => measure(count, folder, await newLakeUrl()));
   console.log("× put: time for an append to that for a bare put; under 1 is faster. put to head: requests per append");
-} finally {
-  await s3[Symbol.asyncDispose]();
-}
+});
 
-async function measure(count, folder) {
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const url = `s3://${await makeBucket(s3)}/lake?${query}`;
+async function measure(count, folder, url) {
   const store = await openStore(url);
   const hosts = await startHosts(url, folder, count);
   let puts = 0;

@@ -16,25 +16,18 @@ import { openStore } from "@eider/storage";
 import { Lake } from "eider";
 import { commitTable, draftOf } from "./support/catalog-entries.mjs";
 import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
+import { withS3 } from "./support/s3.mjs";
 
 const { fast, rows: receipts, rounds } = options({ rows: 1_000_000, rounds: 5 });
 const PER_ENTRY = 100;
-const { FakeS3, missingRealS3, startRealS3, makeBucket } = await import("../packages/test-s3/dist/index.js");
-const real = !fast && missingRealS3() === undefined;
-const s3 = await (real ? startRealS3() : FakeS3.start());
-try {
-  await withFolder(measure);
-} finally {
-  await s3[Symbol.asyncDispose]();
-}
 
-async function measure(folder) {
-  process.env.AWS_ACCESS_KEY_ID = s3.accessKeyId;
-  process.env.AWS_SECRET_ACCESS_KEY = s3.secretAccessKey;
-  const query = new URLSearchParams({ endpoint: s3.endpoint, region: s3.region, "path-style": "true" });
-  const url = `s3://${real ? await makeBucket(s3) : await s3.makeBucket()}/lake?${query}`;
+await withS3(fast, ({ server, newLakeUrl }) =>
+  withFolder(async (folder) => measure(folder, server, await newLakeUrl())),
+);
+
+async function measure(folder, server, url) {
   const store = await openStore(url);
-  const { key, snapshot } = await fill(store, folder);
+  const { key, snapshot } = await fill(store, folder, server);
   const warm = join(folder, "warm");
   const openings = {
     "checkpoint alone": async () => {
@@ -64,7 +57,7 @@ async function lookUp(url, cacheDir, snapshot) {
 }
 
 /** A lake whose log is a checkpoint and the stub of its last entry, without the data files that it names. */
-async function fill(store, folder) {
+async function fill(store, folder, server) {
   const local = join(folder, "local.sqlite");
   const catalog = await SqliteCatalog.open({ path: ":memory:" });
   await commitTable(catalog);
@@ -83,7 +76,7 @@ async function fill(store, folder) {
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
   console.log(
     `${receipts} receipts, ${receipts / 10} files, ${snapshot} entries: index ${megabytes(statSync(local).size)}, ` +
-      `checkpoint ${megabytes(packed.length)}, on ${real ? "Ceph" : "a fake S3"}, ${rounds} rounds`,
+      `checkpoint ${megabytes(packed.length)}, on ${server}, ${rounds} rounds`,
   );
   return { key, snapshot };
 }

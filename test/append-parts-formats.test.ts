@@ -4,13 +4,12 @@ import { createReadStream, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { SqliteCatalog } from "@eider/catalog";
-import { CountingStore, MemoryStore } from "@eider/storage";
 import * as arrow from "apache-arrow";
-import { Lake, type Source, type Table } from "eider";
+import { Lake, type Source } from "eider";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chunked } from "./support/bytes.js";
 import { runChild } from "./support/child.js";
-import { FILES } from "./support/files.js";
+import { openCounted } from "./support/counted-lake.js";
 import { temporaryFolder } from "./support/folder.js";
 
 const ROWS = 10_240;
@@ -25,22 +24,6 @@ const recordBatch = (first: number, rows: number): arrow.RecordBatch => {
   const column = arrow.vectorFromArray(ids.map(text), new arrow.Utf8());
   return new arrow.Table({ id: arrow.makeVector(Int32Array.from(ids)), text: column }).batches[0]!;
 };
-
-async function* chunked(all: Uint8Array, size: number): AsyncIterable<Uint8Array> {
-  for (let at = 0; at < all.length; at += size) yield all.subarray(at, at + size);
-}
-
-async function open(): Promise<{ lake: Lake; table: Table; puts: () => number }> {
-  const store = new CountingStore(new MemoryStore());
-  const lake = await Lake.open({ store, catalog: await SqliteCatalog.open({ path: ":memory:" }) }, FILES);
-  const puts = (): number => {
-    const { requests } = store.counts.put;
-    store.reset();
-    return requests;
-  };
-  puts();
-  return { lake, table: lake.table("t"), puts };
-}
 
 const folder = temporaryFolder();
 const files = {
@@ -92,7 +75,7 @@ describe.each(names)("%s", (name) => {
   const options = { batchId: "b", partBytes };
 
   it("is cut by its content, from wherever it comes, and gives its rows", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const first = await table.appendParts({ file }, options);
     expect(first.receipts.map((receipt) => receipt.rows)).toEqual(rows);
     expect(first).toMatchObject({ status: "committed", parts: 5, partsCommitted: 5, rows: ROWS, rowsAdded: ROWS });
@@ -119,7 +102,7 @@ describe.each(names)("%s", (name) => {
   });
 
   it("goes on where it broke off, and stages nothing of what is there", async () => {
-    const { lake, table, puts } = await open();
+    const { lake, table, puts } = await openCounted();
     const stop = new AbortController();
     const stopped = table.appendParts(createReadStream(file), {
       ...options,
@@ -138,7 +121,7 @@ describe.each(names)("%s", (name) => {
   });
 
   it("is compared: what has changed is a conflict of its part", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     await table.appendParts({ file }, options);
     const changed = new Uint8Array(readFileSync(file));
     // A byte of the text of row 5000, which is the third part's.
@@ -173,7 +156,7 @@ describe.each(names)("%s", (name) => {
 
 describe("JSON", () => {
   it("is what append takes: objects, and arrays of whatever is in them", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const one = { batchId: "object", partBytes: 1, format: "json" } as const;
     expect(await table.appendParts(bytes('{"id":\n1}'), one)).toMatchObject({ parts: 1, rows: 1 });
     const nothing = { batchId: "nothing", partBytes: 1 };
@@ -195,7 +178,7 @@ describe("JSON", () => {
     ["with text behind its end", '[{"id":1}] x', "there is text after the end of the array"],
     ["with an element that is cut off", '[{"id":1},{"id":', "the input ends within the value that begins here"],
   ])("%s is refused as append refuses it; the parts before stay", async (_, json, reason) => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const error = { code: "bad_json", message: expect.stringContaining(reason) };
     await expect(table.append(bytes(json))).rejects.toMatchObject(error);
     await expect(table.appendParts(bytes(json), { batchId: "b", partBytes: 1 })).rejects.toMatchObject(error);
@@ -208,7 +191,7 @@ describe("Arrow", () => {
   const tables = (): arrow.Table => new arrow.Table(Array.from({ length: 3 }, (_, i) => recordBatch(10 * i, 10)));
 
   it("objects are cut at their record batches", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     // 10 integers of 4 bytes, 11 offsets of 4, texts of 12 bytes or more.
     const options = { batchId: "b", partBytes: 204 };
     expect(await table.appendParts(tables(), options)).toMatchObject({ parts: 3, rows: 30, partsCommitted: 3 });
@@ -220,7 +203,7 @@ describe("Arrow", () => {
   });
 
   it("and Parquet: a value at fault is named by its row in the whole source", async () => {
-    const { lake } = await open();
+    const { lake } = await openCounted();
     const table = lake.table("small", { schema: { id: "int8" } });
     const row = { code: "rejected_rows", rows: [{ line: 129 }] };
     const ids = Array.from({ length: 129 }, (_, id) => id);
@@ -250,7 +233,7 @@ describe("Arrow", () => {
 
 describe("Parquet", () => {
   it("whose footer has changed is another file from its first part on", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const options = { batchId: "b", partBytes: 1 };
     const all = new Uint8Array(readFileSync(files.parquet));
     await table.appendParts(all, options);
@@ -260,7 +243,7 @@ describe("Parquet", () => {
   });
 
   it("without rows is one part, which makes the table", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const path = join(folder, "empty.parquet");
     await sql(`COPY (SELECT 1 AS id WHERE false) TO '${path}'`);
     expect(await table.appendParts({ file: path }, { batchId: "b" })).toMatchObject({ parts: 1, rows: 0 });
@@ -269,7 +252,7 @@ describe("Parquet", () => {
   });
 
   it("that cannot be read, or not in parts, is refused before anything is committed", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const refused = (source: Source, code: string): Promise<void> =>
       expect(table.appendParts(source, { batchId: "b", partBytes: 1 })).rejects.toMatchObject({
         name: "InvalidInputError",

@@ -6,14 +6,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
-import { SqliteCatalog } from "@eider/catalog";
-import { CountingStore, MemoryStore } from "@eider/storage";
-import { type AppendPartsOptions, Lake, type Source, type Table } from "eider";
+import { type AppendPartsOptions, Lake, type Source } from "eider";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { chunked } from "./support/bytes.js";
 import { runChild } from "./support/child.js";
+import { openCounted } from "./support/counted-lake.js";
 import { events } from "./support/events.js";
-import { FILES } from "./support/files.js";
 import { temporaryFolder } from "./support/folder.js";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -21,25 +20,9 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const lines = (count: number, size = 10, first = 0): string =>
   Array.from({ length: count }, (_, i) => `${`{"a":${first + i}`.padEnd(size - 2)}}\n`).join("");
 
-async function* chunked(all: Uint8Array, size: number): AsyncIterable<Uint8Array> {
-  for (let at = 0; at < all.length; at += size) yield all.subarray(at, at + size);
-}
-
-async function open(): Promise<{ lake: Lake; table: Table; puts: () => number }> {
-  const store = new CountingStore(new MemoryStore());
-  const lake = await Lake.open({ store, catalog: await SqliteCatalog.open({ path: ":memory:" }) }, FILES);
-  const puts = (): number => {
-    const { requests } = store.counts.put;
-    store.reset();
-    return requests;
-  };
-  puts();
-  return { lake, table: lake.table("t"), puts };
-}
-
 /** Rows of each part, as its receipt says. */
 async function partRows(source: Source, options: Partial<AppendPartsOptions>): Promise<number[]> {
-  const { lake, table } = await open();
+  const { lake, table } = await openCounted();
   const { receipts } = await table.appendParts(source, { batchId: "b", ...options });
   await lake.close();
   return receipts.map(({ rows }) => rows);
@@ -55,7 +38,7 @@ describe("a source is cut", () => {
   });
 
   it("at the end of a CSV record, and every part has the header", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const csv = 'id;text\n1;"a\nb"\n2;c\n3;"d\n"\n4;e\n';
     // `id;text\n1;"a\nb"\n` reaches 9 bytes, as do `2;c\n3;"d\n"\n` and, being the rest, `4;e\n`.
     const result = await table.appendParts(bytes(csv), { batchId: "b", format: "csv", partBytes: 9 });
@@ -85,7 +68,7 @@ describe("a source is cut", () => {
     ["CSV to be trimmed", bytes("a\n1\n"), { format: "csv", csv: { trim: true } }],
     ["CSV with an escape", bytes("a\n1\n"), { format: "csv", csv: { escape: "\\" } }],
   ] as const)("or refused, and nothing is committed: %s", async (_, source, options) => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     await expect(table.appendParts(source, { batchId: "b", ...options })).rejects.toMatchObject({
       name: "InvalidInputError",
       code: "not_divisible",
@@ -100,7 +83,7 @@ describe("a source is cut", () => {
     writeFileSync(file, all);
     const server = createServer((_, answer) => answer.end(gzipSync(all)));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const options = { batchId: "b", partBytes: 20_000 };
     const first = await table.appendParts({ file }, options);
     expect(first).toMatchObject({ status: "committed", parts: 3, partsCommitted: 3, rows: 1000, rowsAdded: 1000 });
@@ -192,7 +175,7 @@ describe("another try", () => {
   }
 
   it("goes on with the first part that is missing, and stages nothing of those before", async () => {
-    const { lake, table, puts } = await open();
+    const { lake, table, puts } = await openCounted();
     const options = { batchId: "b", partBytes };
     await expect(table.appendParts(broken(250_000), options)).rejects.toThrow("the line is dead");
     const before = (await table.batches()).map(({ batchId }) => batchId);
@@ -210,7 +193,7 @@ describe("another try", () => {
   });
 
   it("does not read a source of which all is there, if it trusts", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const first = await table.appendParts(all, { batchId: "b", partBytes });
     const options = { batchId: "b", partBytes, onSeen: "trust" } as const;
     expect(await table.appendParts(broken(0), options)).toEqual({
@@ -223,7 +206,7 @@ describe("another try", () => {
   });
 
   it("finds what has changed, names the part, and commits nothing", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const source = (count: number, change = ""): Uint8Array => bytes(lines(count) + change);
     const options = { batchId: "b", partBytes: 30 };
     await table.appendParts(source(9), options);
@@ -245,7 +228,7 @@ describe("another try", () => {
   });
 
   it("is refused where the id is that of a whole batch, and the other way round", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     await table.append([{ a: 1 }], { batchId: "b" });
     const error = { name: "BatchConflictError", code: "batch_conflict" };
     await expect(table.appendParts([{ a: 1 }], { batchId: "b" })).rejects.toMatchObject(error);
@@ -256,7 +239,7 @@ describe("another try", () => {
   });
 
   it("is told what a part cannot take by its line in the source; the parts before stay", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const bad = `${lines(6)}[7]\n${lines(2)}`;
     const options = { batchId: "b", partBytes: 30 };
     await expect(table.appendParts(bytes(bad), options)).rejects.toMatchObject({
@@ -272,7 +255,7 @@ describe("another try", () => {
   });
 
   it("begins again in a table that was dropped", async () => {
-    const { lake, table } = await open();
+    const { lake, table } = await openCounted();
     const options = { batchId: "b", partBytes: 30 };
     let dropped: Promise<unknown> | undefined;
     await expect(
@@ -291,7 +274,7 @@ describe("another try", () => {
 });
 
 it("reports parts, rows and bytes as they come, and stops when it is told to", async () => {
-  const { lake, table } = await open();
+  const { lake, table } = await openCounted();
   const all = bytes(lines(3000, 100));
   const seen: { part: number; bytes: number; rows: number; totalBytes?: number }[] = [];
   await table.appendParts(all, {
@@ -320,7 +303,7 @@ it("reports parts, rows and bytes as they come, and stops when it is told to", a
 });
 
 it("asks for a batch id and a size that make sense", async () => {
-  const { lake, table } = await open();
+  const { lake, table } = await openCounted();
   const bad = (options: object, code: string): Promise<void> =>
     expect(table.appendParts([], options as AppendPartsOptions)).rejects.toMatchObject({ code });
   await bad({}, "bad_option");
