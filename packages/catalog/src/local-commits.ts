@@ -77,9 +77,13 @@ export class LocalCommits {
       try {
         // A COMMIT that failed may have taken effect. If it has not, it still might when the log is recovered after a
         // crash, until the same place in the log is written again: so the same is tried again, under the same ids.
-        return await this.#options.write(
-          (driver) => tookEffect(driver, attempts) ?? this.#try(driver, members, attempts),
-        );
+        return await this.#options.write((driver) => {
+          const settled = tookEffect(driver, attempts);
+          if (settled) return settled;
+          const attempt = this.#transact(driver, members);
+          attempts.push(attempt);
+          return attempt.outcomes;
+        });
       } catch (error) {
         this.forget();
         if (error instanceof CommitUnknown) {
@@ -110,12 +114,6 @@ export class LocalCommits {
       outcomes.push(outcome!);
     }
     return outcomes;
-  }
-
-  #try(driver: SqliteDriver, members: readonly Member[], attempts: Attempt[]): Outcomes {
-    const attempt = this.#transact(driver, members);
-    attempts.push(attempt);
-    return attempt.outcomes;
   }
 
   /** The commit point of all members that may be committed is the end of the transaction that this runs in. */

@@ -1,5 +1,8 @@
 /** Looking for bytes. */
 
+/** UTF-8's byte-order mark. */
+export const UTF8_MARK: readonly number[] = [0xef, 0xbb, 0xbf];
+
 /**
  * The same bytes as a `Buffer` where there are any, whose `indexOf` is four times as fast as that of `Uint8Array` on
  * rows of 200 bytes.

@@ -1,5 +1,6 @@
 /** Where a JSON text is cut into parts that can be read apart: in front of rows. */
 
+import { UTF8_MARK } from "./byte-search.js";
 import { JsonSplitter, type RowSeparator } from "./json-splitter.js";
 import type { TextPart } from "./parser.js";
 
@@ -16,9 +17,6 @@ export interface JsonCutter {
   /** @throws InvalidInputError as `begin`, and `bad_json` where the text is cut off */
   end(): void;
 }
-
-/** UTF-8's byte-order mark. */
-const MARK = [0xef, 0xbb, 0xbf];
 
 /**
  * A cutter for an array of rows, or objects one after the other, in UTF-8. A part ends in front of the first row that
@@ -65,8 +63,9 @@ class Cuts implements JsonCutter {
     this.#parts = [];
     this.#told = 0;
     let at = 0;
-    while (at < piece.length && piece[at] === MARK[this.#offset + at]) at++;
+    while (at < piece.length && piece[at] === UTF8_MARK[this.#offset + at]) at++;
     this.#skipped = at;
+    // The parser of the text does not give the splitter a mark either: its errors tell offsets in the whole text.
     this.#splitter.skip(at);
     try {
       this.#splitter.push(piece.subarray(at));

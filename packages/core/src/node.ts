@@ -1,6 +1,7 @@
-/** The parts of core that need Node: hashing. Everything else runs wherever JavaScript does. */
+/** The parts of core that need Node: hashing, random bytes, files. Everything else runs wherever JavaScript does. */
 
 import { createHash, type Hash, hash, randomBytes } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
 
 /**
  * What a content hash covers: `bytes` the decompressed bytes of the input; `rows` JavaScript values, each as the text
@@ -53,6 +54,21 @@ export class ContentHash {
     this.#hash ??= createHash("sha256");
     return this.#hash;
   }
+}
+
+/**
+ * Bytes of a file from a place on, however many reads that takes.
+ * @returns `length` of them, or fewer if the file ends before
+ */
+export async function readAt(file: FileHandle, at: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(bytes, filled, length - filled, at + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
 }
 
 /** The SHA-256 of bytes, or of a text's UTF-8, as 64 hex digits. */

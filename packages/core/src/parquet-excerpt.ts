@@ -4,7 +4,7 @@
  */
 
 import { ByteBuffer } from "./parquet-buffer.js";
-import { footerThrift } from "./parquet-footer.js";
+import { chunkExtent, footerThrift } from "./parquet-footer.js";
 import { MAGIC } from "./parquet-format.js";
 import { malformed, readThrift, ThriftReader, type ThriftStruct, ThriftType, ThriftWriter } from "./parquet-thrift.js";
 
@@ -40,15 +40,9 @@ export function readStoredChunks(footer: Uint8Array): StoredChunk[] {
   return groups.flatMap((chunks, group) => {
     if (chunks.length !== fieldIds.length) throw malformed("a row group has not a chunk for each column");
     return chunks.map((chunk, leaf) => {
-      const meta = chunk.struct(3);
-      const pages = meta?.int(9);
-      const bytes = meta?.int(7);
-      if (meta === undefined || pages === undefined || bytes === undefined) {
-        throw malformed("a column chunk has no metadata");
-      }
-      const offset = Math.min(pages, meta.int(11) ?? pages);
+      const { start, end } = chunkExtent(chunk.struct(3));
       const digest = told ? digests[group * fieldIds.length + leaf] : undefined;
-      return { fieldId: fieldIds[leaf]!, offset, bytes, digest };
+      return { fieldId: fieldIds[leaf]!, offset: start, bytes: end - start, digest };
     });
   });
 }

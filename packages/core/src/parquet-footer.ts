@@ -80,6 +80,16 @@ export function footerThrift(tail: Uint8Array): Uint8Array {
   return tail.subarray(tail.length - size, tail.length - TRAILER_BYTES);
 }
 
+/** Where the pages of a column chunk lie in its file, by its ColumnMetaData (parquet.thrift). */
+export function chunkExtent(meta: ThriftStruct | undefined): { readonly start: number; readonly end: number } {
+  const data = meta?.int(9);
+  const bytes = meta?.int(7);
+  if (data === undefined || bytes === undefined) throw malformed("a column chunk has no metadata");
+  // A dictionary comes first; some writers say 0 where there is none.
+  const start = Math.min(meta?.int(11) || data, data);
+  return { start, end: start + bytes };
+}
+
 function sumUp(
   leaf: StoredLeaf,
   trusted: boolean,

@@ -1,7 +1,7 @@
 /** Where the row groups of a Parquet file lie, so that a part of it can be read alone. */
 
-import { footerOf } from "./parquet-footer.js";
-import { malformed, type ThriftStruct } from "./parquet-thrift.js";
+import { chunkExtent, footerOf } from "./parquet-footer.js";
+import { malformed } from "./parquet-thrift.js";
 
 export interface ParquetRowGroup {
   readonly rows: number;
@@ -19,7 +19,7 @@ export function readParquetRowGroups(tail: Uint8Array): ParquetRowGroup[] {
   const groups = footerOf(tail).structs(4);
   if (groups === undefined) throw malformed("the footer is incomplete");
   return groups.map((group) => {
-    const chunks = (group.structs(1) ?? []).map((chunk) => extent(chunk.struct(3)));
+    const chunks = (group.structs(1) ?? []).map((chunk) => chunkExtent(chunk.struct(3)));
     if (chunks.length === 0) throw malformed("a row group has no columns");
     return {
       rows: group.int(3) ?? 0,
@@ -27,14 +27,4 @@ export function readParquetRowGroups(tail: Uint8Array): ParquetRowGroup[] {
       end: Math.max(...chunks.map(({ end }) => end)),
     };
   });
-}
-
-/** Of a column chunk, by its ColumnMetaData (parquet.thrift). */
-function extent(meta: ThriftStruct | undefined): { start: number; end: number } {
-  const data = meta?.int(9);
-  const bytes = meta?.int(7);
-  if (data === undefined || bytes === undefined) throw malformed("a column chunk has no metadata");
-  // A dictionary comes first; some writers say 0 where there is none.
-  const start = meta?.int(11) || data;
-  return { start: Math.min(start, data), end: Math.min(start, data) + bytes };
 }

@@ -11,7 +11,7 @@ import { setMaxListeners } from "node:events";
 import { type FileHandle, open } from "node:fs/promises";
 import type { FileEnd, ListedFile } from "@eider/catalog";
 import { excerptFooter, readStoredChunks, type StoredChunk, StoreError } from "@eider/core";
-import { ChunkHash, sha256Hex } from "@eider/core/node";
+import { ChunkHash, readAt, sha256Hex } from "@eider/core/node";
 import {
   type Excerpt,
   type ExcerptFile,
@@ -233,13 +233,9 @@ async function copyChunks(path: string, from: Layout, to: Layout, put: Put, sign
 }
 
 async function readFully(handle: FileHandle, start: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
-  for (let done = 0; done < length; ) {
-    const { bytesRead } = await handle.read(bytes, done, length - done, start + done);
-    if (bytesRead === 0) throw new StoreError("cache_failed", "a cached file was cut: try again", { retryable: true });
-    done += bytesRead;
-  }
-  return bytes;
+  const bytes = await readAt(handle, start, length);
+  if (bytes.length === length) return bytes;
+  throw new StoreError("cache_failed", "a cached file was cut: try again", { retryable: true });
 }
 
 /** Requests for chunks, so that little is read in vain. */

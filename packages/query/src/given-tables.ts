@@ -29,6 +29,7 @@ import {
   toSchema,
 } from "@eider/core";
 import { type SourceFile, tableSql } from "./table-sql.js";
+import { Turns } from "./turns.js";
 
 /** An array of rows, a table or record batch of `apache-arrow`, or rows with their schema: needed where there are none. */
 export type GivenTable =
@@ -50,8 +51,6 @@ export interface HeldGiven {
 /** Rows read at once, and rows of a row group. */
 const CHUNK_ROWS = 1000;
 const GROUP_ROWS = 100_000;
-/** Milliseconds of reading after which other work of the process gets its turn. */
-const TURN_MS = 10;
 /** Rows at fault that an error names. */
 const NAMED_ROWS = 20;
 
@@ -182,16 +181,11 @@ async function readRows(
   given: Schema | undefined,
   signal: AbortSignal | undefined,
 ): Promise<ReadTable> {
-  let turn = performance.now();
-  const pace = async (): Promise<void> => {
-    signal?.throwIfAborted();
-    if (performance.now() - turn < TURN_MS) return;
-    await new Promise(setImmediate);
-    turn = performance.now();
-  };
   const chunks = async function* (): AsyncGenerator<readonly unknown[]> {
+    const turns = new Turns();
     for (let at = 0; at < rows.length; at += CHUNK_ROWS) {
-      await pace();
+      signal?.throwIfAborted();
+      if (turns.isOver) await turns.next();
       yield rows.slice(at, at + CHUNK_ROWS);
     }
   };

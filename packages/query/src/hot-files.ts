@@ -18,6 +18,7 @@ import {
   type Schema,
   storedSchema,
 } from "@eider/core";
+import { Turns } from "./turns.js";
 
 /** Batches taken from the catalog at once: at 64 KiB, 32 MiB. */
 const PAGE = 512;
@@ -27,8 +28,6 @@ const GROUP_ROWS = 100_000;
 const FAN = 8;
 /** Tables, or states of a table between two folds, whose files are kept. */
 const KEPT_SERIES = 16;
-/** Milliseconds of encoding after which other work of the process gets its turn. */
-const TURN_MS = 10;
 
 /** Rows of one schema version. */
 export interface HotFile {
@@ -46,8 +45,6 @@ export interface HeldHotFiles {
   release(): Promise<void>;
 }
 
-const NO_FILES: HeldHotFiles = { files: [], release: async () => undefined };
-
 /** A batch by the snapshot that it came with. */
 export interface BatchPlace {
   readonly snapshot: number;
@@ -62,6 +59,8 @@ export interface BatchesFile extends HotFile {
 export interface HeldBatches extends HeldHotFiles {
   readonly files: readonly BatchesFile[];
 }
+
+const NO_FILES: HeldBatches = { files: [], release: async () => undefined };
 
 /** The batches of some snapshots: those after `from`, up to `to`. */
 interface Piece {
@@ -113,7 +112,8 @@ export class HotFiles {
    * @param places in the order of their snapshots
    */
   async holdBatches({ id }: TableInfo, places: readonly BatchPlace[], signal?: AbortSignal): Promise<HeldBatches> {
-    if (places.length === 0) return { files: [], release: async () => undefined };
+    const newest = places.at(-1)?.snapshot;
+    if (newest === undefined) return NO_FILES;
     const missing = new Map(places.map((place) => [placeKey(place.snapshot, place.batchId), place]));
     const writers = new Map<number, HotWriter>();
     const add = (batch: HotBatch): void => {
@@ -122,10 +122,9 @@ export class HotFiles {
     };
     await parquetReady();
     // Most are hot still at the last of the snapshots; the others were at their own.
-    for (const at of new Set([places.at(-1)?.snapshot ?? 0, ...places.map(({ snapshot }) => snapshot)])) {
-      const last = at === places.at(-1)?.snapshot;
-      if (![...missing.values()].some(({ snapshot }) => last || snapshot === at)) continue;
-      const after = (last ? places[0]!.snapshot : at) - 1;
+    for (const at of new Set([newest, ...places.map(({ snapshot }) => snapshot)])) {
+      if (![...missing.values()].some(({ snapshot }) => at === newest || snapshot === at)) continue;
+      const after = (at === newest ? places[0]!.snapshot : at) - 1;
       for await (const page of hotPages(this.#catalog, id, { at, after, limit: PAGE })) {
         for (const batch of page) add(batch);
         signal?.throwIfAborted();
@@ -201,14 +200,13 @@ export class HotFiles {
     const writers = new Map<number, HotWriter>();
     let last = from;
     let batches = 0;
-    let turn = performance.now();
+    const turns = new Turns();
     for await (const page of hotPages(this.#catalog, tableId, { at, after: from, upTo: to, limit: PAGE })) {
       for (const batch of page) {
         writerFor(writers, batch).add(batch);
-        if (performance.now() - turn < TURN_MS) continue;
-        await new Promise(setImmediate);
+        if (!turns.isOver) continue;
+        await turns.next();
         signal?.throwIfAborted();
-        turn = performance.now();
       }
       batches += page.length;
       last = page.at(-1)!.addedIn;

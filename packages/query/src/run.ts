@@ -14,12 +14,10 @@ import { type BoundParameters, bindParameters } from "./parameters.js";
 import type { QueryColumn } from "./query.js";
 import { castTarget, type Shape, shapeOf, typeText, uniqueNames } from "./result-types.js";
 import type { Session } from "./session.js";
+import { Turns } from "./turns.js";
 
 /** What stands before the user's SQL in a wrapped statement; error positions are counted behind it. */
 const OPEN = "FROM (";
-
-/** Milliseconds of converting rows after which other work of the process gets its turn. */
-const TURN_MS = 10;
 
 export interface RunInput {
   readonly native: Native;
@@ -115,15 +113,14 @@ export class Run {
   ): AsyncGenerator<RecordBatch, void, undefined> {
     const { native, interrupter } = this.#input;
     const count = native.result_chunk_count(result);
-    let turn = performance.now();
+    const turns = new Turns();
     for (let i = 0; i < count; i++) {
       const chunk = native.result_get_chunk(result, i);
       const rows = native.data_chunk_get_size(chunk);
       if (rows > 0) yield this.#vectors.batch(chunk, rows, shape.fields, readers);
-      if (performance.now() - turn > TURN_MS) {
-        await new Promise(setImmediate);
+      if (turns.isOver) {
+        await turns.next();
         interrupter.throwIfStopped();
-        turn = performance.now();
       }
     }
   }

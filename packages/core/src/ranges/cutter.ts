@@ -3,7 +3,7 @@
  * the limits alone, never from how it arrives or how many threads there are.
  */
 
-import { searchable } from "../byte-search.js";
+import { searchable, UTF8_MARK } from "../byte-search.js";
 import { type CsvOptions, readCsvHead, type TextFormat, type TextPart } from "../index.js";
 
 /** A range ends with the row that reaches one of these. */
@@ -29,8 +29,6 @@ const CSV_FRONT_BYTES = 128 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 const OPEN_LIST = 0x5b;
-/** UTF-8's byte-order mark. */
-const MARK = [0xef, 0xbb, 0xbf];
 
 /** How much of a text {@link createCutter} wants to see. */
 export function frontBytes(format: TextFormat): number {
@@ -62,7 +60,7 @@ export function createCutter(
   const { delimiter, header, line } = head;
   const named = { ...options, delimiter, header };
   if (start) return new CsvCutter(new Position(limits, start), named, 0);
-  const firstRow = MARK.every((byte, i) => front[i] === byte) ? MARK.length : 0;
+  const firstRow = UTF8_MARK.every((byte, i) => front[i] === byte) ? UTF8_MARK.length : 0;
   return new CsvCutter(new Position(limits, undefined, line), named, firstRow);
 }
 
@@ -163,7 +161,7 @@ class LineCutter implements Cutter {
     for (; this.#at < piece.length; this.#at++) {
       const byte = piece[this.#at]!;
       if (byte === LF) this.#position.addLine();
-      else if (byte !== 0x20 && byte !== 0x09 && byte !== CR && byte !== MARK[this.#position.offset + this.#at]) {
+      else if (byte !== 0x20 && byte !== 0x09 && byte !== CR && byte !== UTF8_MARK[this.#position.offset + this.#at]) {
         this.#undecided = false;
         this.#isArray = byte === OPEN_LIST;
         return;

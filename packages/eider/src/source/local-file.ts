@@ -2,6 +2,7 @@
 
 import { type FileHandle, open } from "node:fs/promises";
 import { InvalidInputError } from "@eider/core";
+import { readAt } from "@eider/core/node";
 
 /** Bytes read at a time where more are asked for. */
 const PIECE_BYTES = 1024 * 1024;
@@ -30,16 +31,10 @@ export class LocalFile implements AsyncDisposable {
 
   /** @throws InvalidInputError `source_changed` where the file has become shorter */
   async read(at: number, length: number): Promise<Uint8Array> {
-    const out = new Uint8Array(length);
-    for (let filled = 0; filled < length; ) {
-      const { bytesRead } = await this.#handle.read(out, filled, length - filled, at + filled);
-      if (bytesRead === 0) {
-        const message = `${this.#path} became shorter while it was read: append it again when it is at rest`;
-        throw new InvalidInputError("source_changed", message, { subject: this.#path });
-      }
-      filled += bytesRead;
-    }
-    return out;
+    const bytes = await readAt(this.#handle, at, length);
+    if (bytes.length === length) return bytes;
+    const message = `${this.#path} became shorter while it was read: append it again when it is at rest`;
+    throw new InvalidInputError("source_changed", message, { subject: this.#path });
   }
 
   /** The bytes from `from` up to `to`, in pieces. */

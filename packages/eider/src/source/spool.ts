@@ -9,6 +9,7 @@ import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { batchBytes, plainRow, type RecordBatch, StoreError } from "@eider/core";
+import { readAt } from "@eider/core/node";
 
 /** Bytes read back from the file at a time. */
 const READ_BYTES = 1024 * 1024;
@@ -107,15 +108,10 @@ const batchCodec = cloneCodec(
   (clone) => clone as RecordBatch,
 );
 
-/** Reads `length` bytes at a position, however many reads that takes. */
 async function readFully(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(length);
-  for (let filled = 0; filled < length; ) {
-    const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) throw new Error("the temporary copy of the input ended early");
-    filled += bytesRead;
-  }
-  return buffer;
+  const bytes = await readAt(file, position, length);
+  if (bytes.length < length) throw new Error("the temporary copy of the input ended early");
+  return bytes;
 }
 
 /** Keeps a stream of bytes so that it can be read again. */

@@ -300,8 +300,8 @@ export const MUTANTS: readonly Mutant[] = [
     faults: [
       {
         file: COMMITS,
-        find: "tookEffect(driver, attempts) ?? this.#try(driver, members, attempts)",
-        replace: "this.#try(driver, members, attempts)",
+        find: "if (settled) return settled;",
+        replace: "",
       },
     ],
   },
