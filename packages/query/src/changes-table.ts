@@ -4,8 +4,12 @@ import type { Catalog, ListedFile, TableChange, TableInfo } from "@eider/catalog
 import { CatalogError, nameKey, QueryError, type Schema, storedSchema } from "@eider/core";
 import type { ChangesCall } from "./changes-call.js";
 import { unknownTableMessage } from "./duckdb-error.js";
-import type { BatchesFile } from "./hot-files.js";
+import type { BatchesFile, HeldBatches } from "./hot-files.js";
+import type { HeldFiles } from "./local-files.js";
 import type { BoundParameters } from "./parameters.js";
+import { type TableReads, tableReads } from "./reads.js";
+import { changesNamespace } from "./rewrite.js";
+import type { TableView } from "./session.js";
 import { snapshotOf } from "./snapshot.js";
 import { quoteName, quoteText } from "./sql-tokens.js";
 import type { Parameter } from "./statement.js";
@@ -117,8 +121,44 @@ function rowsOf(files: readonly ListedFile[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0);
 }
 
+/** Those that were hot when they came. */
+export function hotBatches({ appends }: TableChanges): readonly AppendedBatch[] {
+  return appends.filter(({ isHot }) => isHot);
+}
+
+/** The data files of the others, each of one batch. */
+export function batchFiles({ appends }: TableChanges, held: HeldFiles): BatchesFile[] {
+  return appends.flatMap(({ snapshot, batchId, files }) =>
+    files.map((file) => {
+      const { rows } = file;
+      return { ...file, path: held.path(file), batches: [{ snapshot, batchId, rows }] };
+    }),
+  );
+}
+
+/** What is read of the table for its changes. */
+export function changesReads({ table, until, appends }: TableChanges, held: HeldFiles, hot: HeldBatches): TableReads {
+  const read = appends.flatMap(({ files }) => files);
+  const hotBatches = hot.files.reduce((sum, { batches }) => sum + batches.length, 0);
+  return tableReads({ ...table, files: read.length, hotBatches, hotBytes: 0 }, until, read, held);
+}
+
+/**
+ * What the n-th call of a statement shows.
+ * @param files all that the batches have, hot ones as files too
+ */
+export function changesView(
+  call: number,
+  { table, rollbacks }: Pick<TableChanges, "table" | "rollbacks">,
+  files: readonly BatchesFile[],
+  guarded?: ReadonlySet<number>,
+): TableView {
+  const sql = changesSql(table.schema, files, rollbacks, guarded);
+  return { name: "changes", namespace: changesNamespace(call), sql };
+}
+
 /** @param files all that the batches have, hot ones as files too; none gives no rows, with the columns and types */
-export function changesSql(
+function changesSql(
   schema: Schema,
   files: readonly Pick<BatchesFile, "path" | "rows" | "batches">[],
   rollbacks: TableChanges["rollbacks"],

@@ -19,6 +19,7 @@ import { ParquetImporter } from "./parquet-import.js";
 import { type Plan, Planner, type PlanOptions } from "./plan.js";
 import type { EngineQueryOptions, ParquetImport, Query, QueryColumn } from "./query.js";
 import { explainReads, totalReads } from "./reads.js";
+import { LakeRelations } from "./relations.js";
 import { rewrite } from "./rewrite.js";
 import { Run } from "./run.js";
 import { COLUMN_OPTIMIZERS, PLANNING_OPTIMIZERS, ScanPlanner } from "./scan-planner.js";
@@ -75,6 +76,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
   readonly #files: LocalFiles;
   readonly #hot: HotFiles;
   readonly #importer: ParquetImporter;
+  readonly #relations: LakeRelations;
   readonly #planner: Planner;
   readonly #scans: ScanPlanner;
   readonly #scopes: ProcessPool;
@@ -102,8 +104,10 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
       new ScanPlanner(native, () => this.#openInstance({ threads: 1, optimizers }));
     this.#scans = scanPlanner(PLANNING_OPTIMIZERS);
     this.#hot = new HotFiles(options.catalog, join(temp.path, "hot"));
+    this.#relations = new LakeRelations(options.catalog, (sql) => this.#scans.parse(sql));
     this.#planner = new Planner({
       catalog: options.catalog,
+      relations: this.#relations,
       files: this.#files,
       hot: this.#hot,
       given: new GivenFiles(join(temp.path, "given")),
@@ -262,7 +266,7 @@ export class QueryEngine implements QueryRunner, AsyncDisposable {
     if (!VIEW_BEGINS.has(opening)) bad("a view is a SELECT", 0);
     if (parameters[0]) bad("a view has no parameters: write the value", parameters[0].start);
     if (timeTravels[0]) bad("a view shows its tables at the snapshot of the query, without AT", timeTravels[0].start);
-    const problem = await this.#planner.viewProblem(name, text);
+    const problem = await this.#relations.viewProblem(name, text);
     try {
       await this.columns({ text, params: [] }, {});
     } catch (error) {

@@ -8,33 +8,37 @@ import {
   parseTableName,
   predicateKey,
   type TableInfo,
-  type ViewInfo,
 } from "@eider/catalog";
 import { NotFoundError, nameKey, QueryError } from "@eider/core";
-import { changesSql, resolveChanges, type TableChanges } from "./changes-table.js";
+import {
+  batchFiles,
+  changesReads,
+  changesView,
+  hotBatches,
+  resolveChanges,
+  type TableChanges,
+} from "./changes-table.js";
 import { brokenView, unknownTableMessage } from "./duckdb-error.js";
 import type { GivenFiles, HeldGiven } from "./given-tables.js";
-import type { BatchesFile, HotFile, HotFiles } from "./hot-files.js";
+import type { HotFile, HotFiles } from "./hot-files.js";
 import type { HeldFiles, LocalFiles, WantedFile } from "./local-files.js";
 import { type BoundParameters, literalOf } from "./parameters.js";
 import type { EngineQueryOptions } from "./query.js";
 import { type TableReads, tableReads } from "./reads.js";
-import { changesNamespace, rewriteQuery } from "./rewrite.js";
+import { type LakeRelations, namesOf } from "./relations.js";
+import { remember } from "./remember.js";
+import { rewriteQuery } from "./rewrite.js";
 import type { ScanPlanner, StatementScans } from "./scan-planner.js";
-import { refusalOf } from "./scope/guard.js";
 import type { Session, SessionPlan, TableView } from "./session.js";
-import { snapshotOf } from "./snapshot.js";
-import type { Statement, TimeTravel } from "./statement.js";
+import { snapshotOf, travelTarget } from "./snapshot.js";
+import type { Statement } from "./statement.js";
 import { namedSystemTables, systemTable } from "./system-tables.js";
 import { tableSql, widenedFields } from "./table-sql.js";
-import { charOffset } from "./utf8-offset.js";
-import { expandViews, type Relations, readViewText, type Shown, type ViewText, viewOf } from "./views.js";
+import { type Shown, viewOf } from "./views.js";
 
-/** Plans, views and lists of tables kept, so that a repeated query asks the catalog for its head alone. */
+/** Plans and views kept, so that a repeated query asks the catalog for its head alone. */
 const CACHED_PLANS = 64;
 const CACHED_VIEWS = 64;
-const CACHED_LISTS = 8;
-const CACHED_TEXTS = 256;
 
 /** Some files of a table at a snapshot. They never change. */
 export interface ResolvedTable {
@@ -78,6 +82,7 @@ interface Tables {
 
 export interface PlannerOptions {
   readonly catalog: Catalog;
+  readonly relations: LakeRelations;
   readonly files: LocalFiles;
   readonly hot: HotFiles;
   readonly given: GivenFiles;
@@ -88,6 +93,7 @@ export interface PlannerOptions {
 
 export class Planner implements AsyncDisposable {
   readonly #catalog: Catalog;
+  readonly #relations: LakeRelations;
   readonly #files: LocalFiles;
   readonly #hot: HotFiles;
   readonly #given: GivenFiles;
@@ -96,15 +102,13 @@ export class Planner implements AsyncDisposable {
   readonly #columns: ScanPlanner;
   /** Of statements whose plan is the same at any time. */
   readonly #plans = new Map<string, Promise<StatementScans | undefined>>();
-  readonly #lists = new Map<string, Promise<Relations>>();
-  /** By text. */
-  readonly #texts = new Map<string, Promise<ViewText>>();
   readonly #tables = new Map<string, Promise<ResolvedTable>>();
   /** Where the same file always has the same path. */
   readonly #views = new Map<string, Promise<TableView>>();
 
-  constructor({ catalog, files, hot, given, scans, columns }: PlannerOptions) {
+  constructor({ catalog, relations, files, hot, given, scans, columns }: PlannerOptions) {
     this.#catalog = catalog;
+    this.#relations = relations;
     this.#files = files;
     this.#hot = hot;
     this.#given = given;
@@ -124,7 +128,7 @@ export class Planner implements AsyncDisposable {
   async plan(said: Statement, values: BoundParameters, options: PlanOptions): Promise<Plan> {
     const snapshot = await snapshotOf(this.#catalog, options.at);
     if (!options.tables) return this.#planAt(snapshot, said, values, options, NONE_GIVEN);
-    const taken = namesOf(await this.#list(snapshot));
+    const taken = namesOf(await this.#relations.list(snapshot));
     const given = await this.#given.hold(options.tables, (name) => wants(said, name), taken, options.signal);
     try {
       return await this.#planAt(snapshot, said, values, options, given);
@@ -141,8 +145,8 @@ export class Planner implements AsyncDisposable {
     { batchId, prune = true, allColumns = false, describes = false, signal }: PlanOptions,
     given: HeldGiven,
   ): Promise<Plan> {
-    const all = await this.#list(snapshot);
-    const main = await this.#expand(all, (name) => wants(said, name));
+    const all = await this.#relations.list(snapshot);
+    const main = await this.#relations.expand(all, (name) => wants(said, name));
     const changes = await Promise.all(
       said.changesCalls.map((call) => resolveChanges(this.#catalog, call, values, snapshot)),
     );
@@ -185,7 +189,7 @@ export class Planner implements AsyncDisposable {
     // All at once: two queries that each hold some of their files could wait for each other.
     const held = await this.#files.hold(files, signal);
     const reads: TableReads[] = [];
-    const holds: { release(): Promise<void> }[] = [given];
+    const holds: { release(): Promise<void> }[] = [];
     const release = async (): Promise<void> => {
       for (const hold of holds) await hold.release();
     };
@@ -205,30 +209,12 @@ export class Planner implements AsyncDisposable {
         return [...views, ...own.map(viewOf)];
       };
       for (const [i, each] of changes.entries()) {
-        const inFiles = each.appends.flatMap(({ snapshot: of, batchId: id, files: own }) =>
-          own.map(
-            ({ rows, ...file }): BatchesFile => ({
-              ...file,
-              rows,
-              path: held.path({ rows, ...file }),
-              batches: [{ snapshot: of, batchId: id, rows }],
-            }),
-          ),
-        );
-        const hot = await this.#hot.holdBatches(
-          each.table,
-          each.appends.filter(({ isHot }) => isHot),
-          signal,
-        );
+        const hot = await this.#hot.holdBatches(each.table, hotBatches(each), signal);
         holds.push(hot);
-        const read = each.appends.flatMap((batch) => batch.files);
-        const hotBatches = hot.files.reduce((sum, { batches }) => sum + batches.length, 0);
-        const table = { ...each.table, files: read.length, hotBatches, hotBytes: 0 };
-        reads.push(tableReads(table, each.until, read, held));
-        const own = [...inFiles, ...hot.files];
+        reads.push(changesReads(each, held, hot));
+        const own = [...batchFiles(each, held), ...hot.files];
         const guarded = await this.#guarded(each.table, own, statement.comparesNulls);
-        const sql = changesSql(each.table.schema, own, each.rollbacks, guarded);
-        systemViews.push({ name: "changes", namespace: changesNamespace(i), sql });
+        systemViews.push(changesView(i, each, own, guarded));
       }
       const views = [...systemViews, ...given.tables, ...(await show(here, snapshot, main))];
       const others = new Map<number, readonly TableView[]>();
@@ -246,7 +232,10 @@ export class Planner implements AsyncDisposable {
           others,
           now,
           files: held,
-          release,
+          release: async () => {
+            await release();
+            await given.release();
+          },
           servesOnce: given.tables.length > 0,
         },
       };
@@ -265,7 +254,7 @@ export class Planner implements AsyncDisposable {
       const then = await snapshotOf(this.#catalog, travelTarget(travel, values));
       travels.push(then);
       const name = travel.path.join(".").toLowerCase();
-      const { tables, views } = await this.#list(then);
+      const { tables, views } = await this.#relations.list(then);
       const found = [...tables, ...views].find((one) => sqlName(one.name).toLowerCase() === name);
       if (!found) {
         throw new QueryError(
@@ -278,7 +267,7 @@ export class Planner implements AsyncDisposable {
     }
     const others = new Map<number, Shown>();
     for (const [then, names] of named) {
-      const shown = await this.#expand(await this.#list(then), (name) => names.has(name));
+      const shown = await this.#relations.expand(await this.#relations.list(then), (name) => names.has(name));
       for (const name of names) {
         const problem = shown.broken.get(nameKey(name));
         if (problem !== undefined) throw brokenView(name, `${problem}, at snapshot ${then}`);
@@ -321,14 +310,7 @@ export class Planner implements AsyncDisposable {
         key: shown,
         main: [
           ...(await Promise.all(system.map((name) => systemTable(name)))),
-          ...changes.map(({ table }, i): TableView => {
-            return {
-              name: "changes",
-              namespace: changesNamespace(i),
-              sql: changesSql(table.schema, [], []),
-              copied: true,
-            };
-          }),
+          ...changes.map(({ table }, i) => ({ ...changesView(i, { table, rollbacks: [] }, []), copied: true })),
           ...given.map(empty),
           ...show(main),
         ],
@@ -348,7 +330,7 @@ export class Planner implements AsyncDisposable {
   /** The SELECT for one table; see `QueryEngine.filesSql`. */
   async tableSql(name: string, at: number | string | Date | undefined): Promise<string> {
     const snapshot = await snapshotOf(this.#catalog, at);
-    const { tables } = await this.#list(snapshot);
+    const { tables } = await this.#relations.list(snapshot);
     const table = tables.find((t) => t.name.toLowerCase() === name.toLowerCase());
     if (table) {
       if (table.hotBatches > 0) throw hotRows(table, snapshot);
@@ -359,55 +341,6 @@ export class Planner implements AsyncDisposable {
     }
     const names = tables.map((t) => t.name);
     throw new NotFoundError("unknown_table", unknownTableMessage(name, names), { subject: name });
-  }
-
-  /** @throws NotFoundError `snapshot_expired` */
-  #list(snapshot: number): Promise<Relations> {
-    return remember(this.#lists, String(snapshot), CACHED_LISTS, async () => {
-      if (snapshot === 0) return { tables: [], views: [] };
-      const [tables, views] = await Promise.all([this.#catalog.tables(snapshot), this.#catalog.views(snapshot)]);
-      return { tables, views };
-    });
-  }
-
-  /** Of a snapshot that may have ended. */
-  async #tablesThen(snapshot: number): Promise<readonly TableInfo[]> {
-    const { tables } = await remember(this.#lists, `${snapshot} expired`, CACHED_LISTS, async () => ({
-      tables: await this.#catalog.tables(snapshot, { expired: true }),
-      views: [],
-    }));
-    return tables;
-  }
-
-  #expand(all: Relations, wants: (name: string) => boolean): Promise<Shown> {
-    return expandViews(all, wants, ({ sql }) => this.#text(sql));
-  }
-
-  #text(sql: string): Promise<ViewText> {
-    return remember(this.#texts, sql, CACHED_TEXTS, async () => readViewText(sql, await this.#scans.parse(sql)));
-  }
-
-  /** `bad_view`: what is wrong with a SELECT as the text of a view. */
-  async viewProblem(name: string, sql: string): Promise<QueryError | undefined> {
-    const { tables, views } = await this.#list(await snapshotOf(this.#catalog, undefined));
-    const serialized = await this.#scans.parse(sql);
-    const refusal = refusalOf(serialized, namesOf({ tables, views }));
-    if (refusal) {
-      const position = refusal.position === undefined ? undefined : charOffset(sql, refusal.position);
-      return new QueryError(
-        "bad_view",
-        `a view reads tables and views of the lake, and nothing else: ${refusal.reason}`,
-        {
-          subject: name,
-          ...(position !== undefined && { position }),
-        },
-      );
-    }
-    const own: ViewInfo = { name, sql, createdIn: 0 };
-    const others = views.filter((view) => nameKey(view.name) !== nameKey(name));
-    const { broken } = await this.#expand({ tables, views: [...others, own] }, (one) => one === name);
-    const problem = broken.get(nameKey(name));
-    return problem === undefined ? undefined : new QueryError("bad_view", problem, { subject: name });
   }
 
   /** With a batch, only its own files: those that it came with at this snapshot. */
@@ -430,7 +363,7 @@ export class Planner implements AsyncDisposable {
     const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
     if (oldest.schemaVersion === table.schemaVersion) return undefined;
     // A file outlives the snapshot that it came with.
-    const then = await this.#tablesThen(oldest.addedIn);
+    const then = await this.#relations.tablesThen(oldest.addedIn);
     const before = then.find(({ id }) => id === table.id);
     return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
   }
@@ -471,10 +404,6 @@ export class Planner implements AsyncDisposable {
 
 const NONE_GIVEN: HeldGiven = { names: [], tables: [], release: async () => undefined };
 
-function namesOf({ tables, views }: Relations): string[] {
-  return [...tables, ...views].map(({ name }) => name);
-}
-
 /** Whether a statement may mean a table or view. */
 function wants(statement: Statement, name: string): boolean {
   return statement.needsAllTables || isNamed(name, statement.names);
@@ -511,19 +440,6 @@ function hotRows({ name, hotBatches }: TableInfo, snapshot: number): QueryError 
   );
 }
 
-/** What a snapshot says never changes. The `limit` values used last are kept; failures are not. */
-function remember<K, V>(known: Map<K, Promise<V>>, key: K, limit: number, find: () => Promise<V>): Promise<V> {
-  const value = known.get(key) ?? find();
-  known.delete(key);
-  known.set(key, value);
-  value.catch(() => known.delete(key));
-  for (const oldest of known.keys()) {
-    if (known.size <= limit) break;
-    known.delete(oldest);
-  }
-  return value;
-}
-
 /** A table's name as a statement's tokens say it, without quotes. */
 function sqlName(table: string): string {
   const { namespace, name } = parseTableName(table);
@@ -534,22 +450,4 @@ function isNamed(table: string, names: ReadonlySet<string>): boolean {
   const { namespace, name } = parseTableName(table);
   if (names.has(table.toLowerCase())) return true;
   return names.has(name.toLowerCase()) && (namespace === undefined || names.has(namespace.toLowerCase()));
-}
-
-export function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
-  const { value, by } = travel;
-  const target = typeof value === "string" ? value : values.get(value.name);
-  const number = typeof target === "bigint" ? Number(target) : target;
-  if (by === "version") {
-    if (typeof number === "number") return number;
-    // A number, or a tag.
-    if (typeof number === "string" && (/^\d+$/.test(number) || /^\D/.test(number))) return number;
-  } else if (number instanceof Date || (typeof number === "string" && /^\s*\d/.test(number))) return number;
-  throw new QueryError(
-    "bad_snapshot",
-    by === "version"
-      ? "AT (VERSION => …) takes a snapshot's number or tag"
-      : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
-    { position: travel.start },
-  );
 }

@@ -2,6 +2,8 @@
 
 import type { Catalog } from "@eider/catalog";
 import { QueryError } from "@eider/core";
+import type { BoundParameters } from "./parameters.js";
+import type { TimeTravel } from "./statement.js";
 
 /** `2031-02-03`, `2031-02-03 04:05`, `2031-02-03T04:05:06.789012Z`, `…+09:00`. Without a zone it is UTC. */
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$/i;
@@ -20,6 +22,25 @@ export async function snapshotOf(catalog: Catalog, at: number | string | Date | 
   const valid = typeof at === "number" ? Number.isSafeInteger(at) && at >= 0 : !Number.isNaN(at.getTime());
   if (!valid) throw new QueryError("bad_snapshot", `${String(at)} is neither a snapshot's number nor an instant`);
   return catalog.resolveSnapshot(at);
+}
+
+/** What an `AT` says, for {@link snapshotOf}. @throws QueryError `bad_snapshot` */
+export function travelTarget(travel: TimeTravel, values: BoundParameters): number | string | Date {
+  const { value, by } = travel;
+  const target = typeof value === "string" ? value : values.get(value.name);
+  const number = typeof target === "bigint" ? Number(target) : target;
+  if (by === "version") {
+    if (typeof number === "number") return number;
+    // A number, or a tag.
+    if (typeof number === "string" && (/^\d+$/.test(number) || /^\D/.test(number))) return number;
+  } else if (number instanceof Date || (typeof number === "string" && /^\s*\d/.test(number))) return number;
+  throw new QueryError(
+    "bad_snapshot",
+    by === "version"
+      ? "AT (VERSION => …) takes a snapshot's number or tag"
+      : "AT (TIMESTAMP => …) takes a Date or ISO 8601 text",
+    { position: travel.start },
+  );
 }
 
 function toDate(text: string): Date {

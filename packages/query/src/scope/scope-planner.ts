@@ -5,13 +5,13 @@ import { type Field, InvalidInputError, NotFoundError, nameKey, QueryError } fro
 import type { HeldHotFiles, HotFiles } from "../hot-files.js";
 import type { LocalFiles } from "../local-files.js";
 import { type BoundParameters, literalOf, matchParameters } from "../parameters.js";
-import { type Planner, type PlanOptions, travelTarget } from "../plan.js";
+import type { Planner, PlanOptions } from "../plan.js";
 import type { QueryOptions } from "../query.js";
 import { type TableReads, tableReads } from "../reads.js";
 import { rewrite } from "../rewrite.js";
 import { readScans, type ScanPlanner } from "../scan-planner.js";
 import { aloneDatabases, type TableView } from "../session.js";
-import { snapshotOf } from "../snapshot.js";
+import { snapshotOf, travelTarget } from "../snapshot.js";
 import { quoteName, quoteText } from "../sql-tokens.js";
 import { parseStatement, type Statement } from "../statement.js";
 import { tableSql } from "../table-sql.js";
