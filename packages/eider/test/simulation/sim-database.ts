@@ -6,12 +6,15 @@
  * it. Those that were committed are not released either, so that a disk can lose the last of them.
  */
 
+import { readFileSync, writeFileSync } from "node:fs";
 import type { SqliteDriver, SqliteValue } from "@eider/catalog";
 import { openSqlite } from "../../../catalog/src/sqlite-driver.js";
 import { carriedTables } from "../../../catalog/src/sqlite-rows.js";
 
 /** Not in use, by the statements that made their tables. */
 const idle = new Map<string, SimDatabase[]>();
+/** Files with tables that are empty, by the statements that made them: copies begin with them. */
+const blank = new Map<string, Buffer>();
 
 export class SimDatabase {
   readonly driver: SqliteDriver;
@@ -49,10 +52,13 @@ export class SimDatabase {
 
   /** Writes it into a real file, which SQLite itself could not do within a transaction. */
   copyTo(path: string): void {
-    const file = openSqlite(path, { readonly: false, create: true, blockMs: 0, copy: false });
-    try {
-      file.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF");
-      file.exec(this.#schema);
+    const made = blank.get(this.#schema);
+    if (made) writeFileSync(path, made);
+    else {
+      writeTo(path, (file) => file.exec(this.#schema));
+      blank.set(this.#schema, readFileSync(path));
+    }
+    writeTo(path, (file) => {
       for (const { application_id: id } of this.driver.all<{ application_id: number }>("PRAGMA application_id"))
         file.exec(`PRAGMA application_id = ${id}`);
       for (const { user_version: version } of this.driver.all<{ user_version: number }>("PRAGMA user_version"))
@@ -66,9 +72,7 @@ export class SimDatabase {
         }
       }
       file.exec("COMMIT");
-    } finally {
-      file.close();
-    }
+    });
   }
 
   /** Begins a transaction, the one with this number. */
@@ -80,6 +84,17 @@ export class SimDatabase {
   rollBack(number: number): void {
     this.driver.run(`ROLLBACK TO t${number}`);
     this.driver.run(`RELEASE t${number}`);
+  }
+}
+
+/** Writes a file that nobody else has, which need not outlive a power cut. */
+function writeTo(path: string, write: (file: SqliteDriver) => void): void {
+  const file = openSqlite(path, { readonly: false, create: true, blockMs: 0, copy: false });
+  try {
+    file.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF");
+    write(file);
+  } finally {
+    file.close();
   }
 }
 
