@@ -3,7 +3,11 @@
  * like those of TPC-H, 43 like those of ClickBench. Each result is compared once. Then one long result as Arrow against the
  * same as rows. Every run is planned anew: a comment makes its text another one. Needs built packages (`npm run build`).
  *
- *   node bench/query-sets.mjs [--fast] [--rows=3000000] [--rounds=7]        rows: of the largest table of each set
+ *   node bench/query-sets.mjs [--fast] [--rows=3000000] [--rounds=7] [--versions=1]
+ *
+ * `rows` are those of the largest table of each set. With more `versions` each table comes in as many parts, and each part but
+ * the first brings a column more, so that its files are of so many schema versions; plain DuckDB then reads as many files of one
+ * schema.
  */
 
 import { join } from "node:path";
@@ -13,7 +17,7 @@ import { clicks } from "./support/clicks.mjs";
 import { interleave, median, options, ratio, withFolder } from "./support/measure.mjs";
 import { tpch } from "./support/tpch.mjs";
 
-const { fast, rows, rounds } = options({ rows: 3_000_000, rounds: 7 });
+const { fast, rows, rounds, versions } = options({ rows: 3_000_000, rounds: 7, versions: 1 });
 const THREADS = 2;
 const MEMORY_BYTES = 4 * 1024 ** 3;
 /** Rows of the result that is taken as rows and as Arrow. */
@@ -28,11 +32,7 @@ await withFolder(async (folder) => {
       memoryBytes: MEMORY_BYTES,
       cacheDir: join(folder, "cache"),
     });
-    await fill(lake, plain, set, folder);
-    for (const name of Object.keys(set.tables)) {
-      const paths = (await lake.table(name).files()).map(({ key }) => `'${join(where, key)}'`);
-      await plain.run(`CREATE VIEW ${name} AS FROM read_parquet([${paths}], hive_partitioning = false)`);
-    }
+    await fill(lake, plain, set, { folder, where });
     await measure(lake, plain, set, folder);
     if (set.tables.lineitem) await measureArrow(lake);
     await lake.close();
@@ -49,20 +49,66 @@ async function openPlain(spill) {
   return connection;
 }
 
-async function fill(lake, plain, { name, setup, tables }, folder) {
+async function fill(lake, plain, { name, setup, tables }, folders) {
   const start = performance.now();
   for (const statement of setup) await plain.run(statement);
   let files = 0;
   for (const [table, select] of Object.entries(tables)) {
-    const file = join(folder, "generated.parquet");
-    await plain.run(`COPY (${select}) TO '${file}'`);
-    // Small tables too are files, which plain DuckDB can read.
-    await lake.table(table).append({ file }, { batchId: table });
-    await lake.maintain({ fold: "all" });
-    files += (await lake.table(table).files()).length;
+    const make = versions === 1 ? fillWhole : fillParts;
+    const paths = await make(lake, plain, table, select, folders);
+    files += paths.length;
+    const list = paths.map((path) => `'${path}'`);
+    await plain.run(`CREATE VIEW ${table} AS FROM read_parquet([${list}], hive_partitioning = false)`);
   }
   const seconds = (performance.now() - start) / 1000;
   console.log(`${name}: ${Object.keys(tables).length} tables in ${files} files, made in ${seconds.toFixed(0)} s`);
+}
+
+/** Makes a table of one schema; gives its files. */
+async function fillWhole(lake, plain, table, select, { folder, where }) {
+  const file = join(folder, "generated.parquet");
+  await plain.run(`COPY (${select}) TO '${file}'`);
+  // Small tables too are files, which plain DuckDB can read.
+  await lake.table(table).append({ file }, { batchId: table });
+  await lake.maintain({ fold: "all" });
+  return filesOf(lake, table, where);
+}
+/**
+ * Makes a table whose files are of several schema versions, and beside it one of the same rows in as many files of one schema:
+ * gives the files of that one.
+ */
+async function fillParts(lake, plain, table, select, { folder, where }) {
+  const [all, file] = ["all", "generated"].map((name) => join(folder, `${name}.parquet`));
+  await plain.run(`COPY (${select}) TO '${all}'`);
+  const twin = `${table}_of_one_schema`;
+  const part = async (name, number, columns) => {
+    const rows = `FROM '${all}' QUALIFY ntile(${versions}) OVER () = ${number}`;
+    await plain.run(`COPY (SELECT ${["*", ...columns].join(", ")} ${rows}) TO '${file}'`);
+    await lake.table(name).append({ file }, { batchId: `${name}-${number}` });
+    // Hot rows of several versions would be folded into one file.
+    await lake.maintain({ fold: "all" });
+  };
+  for (let number = 1; number <= versions; number++) {
+    const later = Array.from({ length: versions - 1 }, (_, i) => ({ name: `later_${i + 1}`, isThere: i + 1 < number }));
+    await part(
+      table,
+      number,
+      later.filter(({ isThere }) => isThere).map(({ name }) => `1::BIGINT AS ${name}`),
+    );
+    await part(
+      twin,
+      number,
+      later.map(({ name, isThere }) => `${isThere ? 1 : "NULL"}::BIGINT AS ${name}`),
+    );
+  }
+  if (!(await lake.table(table).filesSql()).includes("schema=MAP")) throw new Error(`${table} is of one version`);
+  return filesOf(lake, twin, where);
+}
+
+/** Paths of a table's data files. */
+async function filesOf(lake, table, where) {
+  const files = await lake.table(table).files();
+  return files.map(({ key }) => join(where, key));
 }
 
 async function measure(lake, plain, { name, queries }, folder) {

@@ -12,7 +12,8 @@ export function options(defaults) {
     options: { fast: { type: "boolean", default: false }, ...Object.fromEntries(strings) },
   });
   const { fast } = values;
-  return { fast, rows: fast ? 2000 : Number(values.rows), rounds: fast ? 1 : Number(values.rounds) };
+  const numbers = Object.fromEntries(Object.keys(defaults).map((name) => [name, Number(values[name])]));
+  return { fast, ...numbers, rows: fast ? 2000 : numbers.rows, rounds: fast ? 1 : numbers.rounds };
 }
 
 /** Runs with a temporary folder, which is removed. */

@@ -39,6 +39,8 @@ import { type Shown, viewOf } from "./views.js";
 /** Plans and views kept, so that a repeated query asks the catalog for its head alone. */
 const CACHED_PLANS = 64;
 const CACHED_VIEWS = 64;
+/** Schema versions that are looked up for what a table's files hold; of more, the columns' types count as unknown. */
+const KNOWN_VERSIONS = 8;
 
 /** Some files of a table at a snapshot. They never change. */
 export interface ResolvedTable {
@@ -358,14 +360,17 @@ export class Planner implements AsyncDisposable {
     table: TableInfo,
     files: readonly Pick<ListedFile, "schemaVersion" | "addedIn">[],
   ): Promise<ReadonlySet<number> | undefined> {
-    const [first, ...rest] = files;
-    if (first === undefined) return undefined;
-    const oldest = rest.reduce((a, b) => (b.schemaVersion < a.schemaVersion ? b : a), first);
-    if (oldest.schemaVersion === table.schemaVersion) return undefined;
-    // A file outlives the snapshot that it came with.
-    const then = await this.#relations.tablesThen(oldest.addedIn);
-    const before = then.find(({ id }) => id === table.id);
-    return widenedFields(table.schema, before?.schemaVersion === oldest.schemaVersion ? before.schema : undefined);
+    const others = new Map(files.map(({ schemaVersion, addedIn }) => [schemaVersion, addedIn]));
+    others.delete(table.schemaVersion);
+    if (others.size > KNOWN_VERSIONS) return widenedFields(table.schema, [undefined]);
+    const schemas = await Promise.all(
+      [...others].map(async ([version, addedIn]) => {
+        // A file outlives the snapshot that it came with.
+        const then = (await this.#relations.tablesThen(addedIn)).find(({ id }) => id === table.id);
+        return then?.schemaVersion === version ? then.schema : undefined;
+      }),
+    );
+    return widenedFields(table.schema, schemas);
   }
 
   /** The table's columns on which no filter may go to the files. */

@@ -1,7 +1,21 @@
 /** A table at a snapshot as a SELECT that plain DuckDB runs. */
 
-import { duckdbType, type Field, formatType, InvalidInputError, type Schema, storedType } from "@eider/core";
+import {
+  duckdbType,
+  type Field,
+  formatType,
+  InvalidInputError,
+  type Schema,
+  storedSchema,
+  storedType,
+  wideningTable,
+} from "@eider/core";
 import { quoteName, quoteText } from "./sql-tokens.js";
+
+/** Kinds that a column may have grown to, but for those of nested types. */
+const WIDER: ReadonlySet<string> = new Set(
+  wideningTable.filter(({ from }) => from !== "unknown" && from !== "struct").flatMap(({ to }) => to),
+);
 
 export interface SourceFile {
   /** Absolute. */
@@ -10,15 +24,18 @@ export interface SourceFile {
 }
 
 /**
- * Columns whose filters DuckDB 1.5 may not push into the files: for a file that stores the column in a narrower type it
- * casts the filter's constant to that type, so that over integers `v > 1.5` means `v > 2`. Integer types are safe, as is
- * what is within structs.
- * @param before the schema of the oldest file: columns only ever widen, so what has its type there has it in all files
+ * Columns whose filters DuckDB 1.5 may not push into the files, since some store them in a narrower type. It casts a filter's
+ * constant to that type, so that over integers `v > 1.5` means `v > 2`; and what a join knows of the other side's keys
+ * (a Bloom filter) it cannot cast at all, and fails. Nothing of that reaches what is within structs.
+ * @param others of the files that are not of this schema, undefined where that is not known
  */
-export function widenedFields(schema: Schema, before: Schema | undefined): ReadonlySet<number> {
-  const types = new Map(before?.fields.map(({ id, type }) => [id, formatType(type)]));
-  const inexact = schema.fields.filter(({ type }) => type.kind === "float64" || type.kind === "decimal");
-  return new Set(inexact.filter(({ id, type }) => types.get(id) !== formatType(type)).map(({ id }) => id));
+export function widenedFields(schema: Schema, others: readonly (Schema | undefined)[]): ReadonlySet<number> {
+  const types = others.map(
+    (other) => other && new Map(storedSchema(other).fields.map(({ id, type }) => [id, formatType(type)])),
+  );
+  const isWidened = ({ id, type }: Field): boolean =>
+    WIDER.has(type.kind) && types.some((then) => !then || (then.get(id) ?? formatType(type)) !== formatType(type));
+  return new Set(schema.fields.filter(isWidened).map(({ id }) => id));
 }
 
 export interface TableSqlOptions {
