@@ -126,7 +126,8 @@ function install(app, tarballs) {
   writeFileSync(
     join(app, "tsconfig.json"),
     JSON.stringify({
-      compilerOptions: { strict: true, target: "ES2022", module: "NodeNext", types: ["node"] },
+      // A server's: what only browsers' libraries declare is not there.
+      compilerOptions: { strict: true, target: "ES2022", lib: ["ES2023"], module: "NodeNext", types: ["node"] },
       files: ["app.ts"],
     }),
   );

@@ -97,6 +97,12 @@ describe.each(KINDS)("%s lake", (kind) => {
   it("of a table that is not there is an error, unless it is waited for", async () => {
     await using lake = await place(kind)();
     await expect(all(lake.table("t").changes())).rejects.toMatchObject({ code: "table_not_found" });
+    await lake.table("u").append([{ id: 1 }]);
+    for (const follow of [false, true])
+      await expect(all(lake.table("u").changes({ after: "2", follow }))).rejects.toMatchObject({
+        code: "bad_position",
+      });
+    expect(await all(lake.table("u").changes({ after: "1" }))).toEqual([]);
     await expect(all(lake.table("t").changes({ after: "x" }))).rejects.toMatchObject({ code: "bad_position" });
     expect(() => lake.table("t").changes({ form: "1" } as object)).toThrow(/has no option "form"/);
   });

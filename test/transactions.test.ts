@@ -181,6 +181,21 @@ describe.each(KINDS.flatMap((kind) => ROWS.map((rows) => [kind, ...rows] as cons
       expect(await lake.snapshots()).toHaveLength(2);
     });
 
+    it("creates, drops and creates tables of one name", async () => {
+      await using lake = await place(kind, rows).open();
+      await lake.transaction(async (tx) => {
+        const n = tx.table("n");
+        await n.append([{ a: 1 }]);
+        await n.drop();
+        await n.append([{ b: "x" }]);
+        await n.drop();
+        await n.create();
+        await n.append([{ c: true }]);
+      });
+      expect(await lake.sql("FROM n")).toEqual([{ c: true }]);
+      expect((await lake.tables()).map(({ name }) => name)).toEqual(["n"]);
+    });
+
     it("is planned again on what others have committed, and stages again only what that changed", async () => {
       const { open, data } = place(kind, rows);
       await using lake = await open();

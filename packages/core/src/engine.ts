@@ -2,9 +2,16 @@
 
 import { ENGINE_MODULE } from "./engine-module.js";
 
+/** The memory of a WebAssembly instance. Published types name nothing that only browsers' libraries declare. */
+export interface EngineMemory {
+  readonly buffer: ArrayBuffer;
+  /** By so many pages. */
+  grow(pages: number): number;
+}
+
 /** What `assembly/index.ts` exports. Addresses and sizes are in bytes. */
 interface EngineExports {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: EngineMemory;
   heapBase(): number;
   reach(end: number): void;
   setPowers(address: number): void;
@@ -84,8 +91,8 @@ async function compile(): Promise<void> {
   }
 }
 
-/** The compiled module; undefined where there is none (yet). */
-export function engineModule(): WebAssembly.Module | undefined {
+/** The compiled `WebAssembly.Module`; undefined where there is none (yet). */
+export function engineModule(): object | undefined {
   if (compiled === undefined) {
     if (typeof WebAssembly !== "object") compiled = null;
     else {

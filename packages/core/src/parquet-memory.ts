@@ -3,12 +3,12 @@
  * column at a time, and pages come out. Addresses are numbers; 0 stands for an array that is not needed.
  */
 
-import { type Engine, engineModule } from "./engine.js";
+import { type Engine, type EngineMemory, engineModule } from "./engine.js";
 import { LimitError } from "./errors.js";
 
 /** What `assembly/encode` exports; each is documented there. Numbers are addresses, counts and flags. */
 interface EncodeLoops {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: EngineMemory;
   heapBase(): number;
   resultAddress(): number;
 
@@ -151,7 +151,7 @@ const KEEP_BYTES = 64 << 20;
 /** Memory taken from the bottom up, and given back down to a mark. */
 export class EncodeMemory {
   readonly loops: EncodeLoops;
-  readonly #memory: WebAssembly.Memory;
+  readonly #memory: EngineMemory;
   readonly #result: number;
   #bytes: Uint8Array<ArrayBuffer>;
   #view: DataView<ArrayBuffer>;

@@ -62,7 +62,9 @@ export async function shareLake(source: CopySource, to: ObjectStore, options: Co
   if (catalog.kind === "shared")
     throw new CatalogError("lake_is_shared", "the lake is shared already: copy it instead");
   const finished = await readLakeFile(to);
-  const mark = finished?.lake === catalog.lakeId ? undefined : await beginCopy(source, to, catalog.lakeId);
+  // The lake itself is no place to go on with, by whatever name it was given.
+  const isThere = finished?.lake === catalog.lakeId && finished.mode === "shared";
+  const mark = isThere ? undefined : await beginCopy(source, to, catalog.lakeId);
   const progress = new CopyProgress(options);
   for (let looks = 1; ; looks++) {
     const copy = await exportCopy(source, catalog.lakeId);

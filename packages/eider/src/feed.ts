@@ -9,7 +9,7 @@ import {
   type TableInfo,
   type Timer,
 } from "@eider/catalog";
-import { NotFoundError } from "@eider/core";
+import { InvalidInputError, NotFoundError } from "@eider/core";
 import { batchQuery, type Query, type QueryOptions, snapshotOf } from "@eider/query";
 import type { TableHost } from "./table.js";
 
@@ -63,8 +63,11 @@ export async function* feed(
 ): AsyncGenerator<Change, void, undefined> {
   const { after = START, follow = false, signal } = options;
   const { catalog, timer } = host.open;
-  parsePosition(after);
-  const end = await host.run(() => endOf(catalog, options));
+  const { snapshot: first } = parsePosition(after);
+  const end = await host.run(async () => {
+    await assertReached(catalog, first);
+    return endOf(catalog, options);
+  });
   const pollMs = options.pollMs ?? POLL_MS[catalog.kind];
   let table: TableInfo | undefined;
   let position = after;
@@ -90,6 +93,22 @@ export async function* feed(
     seen = step.head;
     await pause(timer, pollMs, signal);
   }
+}
+
+/**
+ * A position that the lake has not come to yet is of another one, or of a history that was lost with a disk: what is
+ * committed up to there would be skipped.
+ */
+async function assertReached(catalog: Catalog, snapshot: number): Promise<void> {
+  if (snapshot <= (await catalog.head()).snapshot) return;
+  const head = await headOf(catalog);
+  if (snapshot <= head) return;
+  throw new InvalidInputError(
+    "bad_position",
+    `the position is behind snapshot ${snapshot}, and the lake has ${head}: it is of another lake, or of commits that were ` +
+      "lost; begin again from a position that is sure",
+    { subject: String(snapshot) },
+  );
 }
 
 /** The last snapshot of a feed that ends. */

@@ -240,6 +240,7 @@ export class Table<R = object> {
    * (default: the beginning) up to now, or with `follow` for as long as the table is there. Rows are read when they are
    * asked for, as they were committed.
    * @throws NotFoundError `table_not_found`, unless it is followed
+   * @throws InvalidInputError `bad_position` for one that the lake has not come to
    * @throws CatalogError `cursor_expired` where what lies behind the position is kept no longer
    */
   changes(options: FeedOptions = {}): AsyncIterable<Change> {

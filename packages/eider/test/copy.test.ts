@@ -1,6 +1,6 @@
 /** Lakes copied and moved to a store that hosts share, and stopped at every call on the way. */
 
-import { copyFileSync } from "node:fs";
+import { copyFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { FileStore, MemoryStore, type ObjectStore, StoreWrapper } from "@eider/storage";
 import { describe, expect, it } from "vitest";
@@ -225,6 +225,18 @@ describe("share", () => {
       await expect(again.table("t").append([{ i: 9 }])).rejects.toMatchObject({ code: "lake_moved" });
     }
     await expect(shared.share(new MemoryStore())).rejects.toMatchObject({ code: "lake_is_shared" });
+  });
+
+  it("to the lake's own place, by whatever name, is refused, and it goes on", async () => {
+    const folder = temporaryFolder();
+    const link = join(temporaryFolder(), "link");
+    symlinkSync(folder, link, "junction");
+    await using lake = await Lake.open(folder);
+    await lake.table("t").append([{ i: 1 }]);
+    for (const to of [folder, link]) {
+      await expect(lake.share(new FileStore(to))).rejects.toMatchObject({ code: "place_taken" });
+    }
+    expect((await lake.table("t").append([{ i: 2 }])).status).toBe("committed");
   });
 
   it("moves it to one place alone, also where another was begun with", async () => {

@@ -393,6 +393,12 @@ describe("attacks", () => {
     await expect(ends.q(text)).rejects.toMatchObject({ code });
   });
 
+  test("what cannot be parsed is told so", async () => {
+    const nested = `SELECT ${"(1+".repeat(1100)}1${")".repeat(1100)}`;
+    await expect(ends.q(nested)).rejects.toMatchObject({ message: expect.stringContaining("expression depth") });
+    await expect(ends.q("SELECT FROM")).rejects.toMatchObject({ message: expect.stringContaining("syntax error") });
+  });
+
   test("a granted file by its path, which would show all its rows", async () => {
     const path = paths[0]!.replaceAll("'", "''");
     await expect(ends.q(`FROM '${path}'`)).rejects.toMatchObject({ code: "scope_refused" });

@@ -2,12 +2,17 @@
 
 import { RangePool, type RangePoolOptions } from "./pool.js";
 
+/** What a worker tells of an error: declared in browsers' libraries alone. */
+type ErrorEventThere = typeof globalThis extends { ErrorEvent: { prototype: infer E } }
+  ? E
+  : { readonly message: string };
+
 /** What this needs of a `Worker`. */
 interface WebWorker {
   postMessage(message: unknown, transfer: ArrayBuffer[]): void;
   terminate(): void;
   onmessage: ((event: MessageEvent) => void) | null;
-  onerror: ((event: ErrorEvent) => void) | null;
+  onerror: ((event: ErrorEventThere) => void) | null;
 }
 
 export interface WebWorkerOptions extends Omit<RangePoolOptions, "start" | "threads"> {

@@ -59,6 +59,8 @@ export interface PendingBatchOptions {
   readonly append: AppendOptions;
   /** By the context's timer, in milliseconds. */
   readonly started: number;
+  /** What is committed before it by the same commit. */
+  readonly draft?: readonly Operation[];
 }
 
 export class PendingBatch {
@@ -145,9 +147,9 @@ export class PendingBatch {
   /** The table to append to: as it is, or as this very commit creates it. */
   async #target(table: TableState | undefined): Promise<Target> {
     if (table) return { id: table.id, folder: table.folder, table };
-    const { context, plan } = this.#options;
+    const { context, plan, draft } = this.#options;
     const id = context.newId();
-    return { id, folder: await newFolder(context.catalog, plan, id), table: undefined };
+    return { id, folder: await newFolder(context.catalog, plan, id, draft), table: undefined };
   }
 
   #newRows(target: Target, staging: Staging): BatchRows {

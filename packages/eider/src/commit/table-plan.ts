@@ -68,10 +68,19 @@ export function canonicalLayout(
   };
 }
 
-/** The folder of a new table: its plain name, unless an earlier table has that. */
-export async function newFolder(catalog: Catalog, plan: TablePlan, id: string): Promise<string> {
+/**
+ * The folder of a new table: its plain name, unless an earlier table has that.
+ * @param draft what is committed with it, which may make that earlier table
+ */
+export async function newFolder(
+  catalog: Catalog,
+  plan: TablePlan,
+  id: string,
+  draft: readonly Operation[] = [],
+): Promise<string> {
   const folder = tableFolder(plan.name);
-  return (await catalog.folderUsed(folder)) ? tableFolder(plan.name, id) : folder;
+  const isTaken = draft.some((one) => one.op === "schema" && one.create?.folder === folder);
+  return isTaken || (await catalog.folderUsed(folder)) ? tableFolder(plan.name, id) : folder;
 }
 
 type SchemaOperation = Extract<Operation, { op: "schema" }>;

@@ -159,7 +159,8 @@ export class TransactionPlan {
   #pending({ plan, input, batch, options }: Extract<Step, { kind: "append" }>): PendingBatch {
     const inlineBytes = Math.min(this.#context.inlineBytes, Math.max(0, MAX_INLINE_BYTES - this.#inlineBytes()));
     const context = { ...this.#context, inlineBytes };
-    return new PendingBatch({ context, plan, input, batch, append: options, started: context.timer.now() });
+    const draft = this.#operations;
+    return new PendingBatch({ context, plan, input, batch, append: options, started: context.timer.now(), draft });
   }
 
   /** Bytes of the steps so far that are part of the entry itself. */
@@ -172,7 +173,7 @@ export class TransactionPlan {
     if (found && ifNotExists) return;
     if (found) throw new AlreadyExistsError("table_exists", `table ${plan.name} exists`, { subject: plan.name });
     const id = this.#context.newId();
-    const operation = tableOperation(plan, id, await newFolder(this.#context.catalog, plan, id));
+    const operation = tableOperation(plan, id, await newFolder(this.#context.catalog, plan, id, this.#operations));
     this.#operations.push(operation);
     this.#tables.set(nameKey(plan.name), createdTable(operation));
   }

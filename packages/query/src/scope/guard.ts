@@ -58,9 +58,10 @@ export function refusalOf(
   tables: readonly string[],
   databases: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Refusal | undefined {
-  const { error, statements } = JSON.parse(serialized) as JsonObject;
+  const parsed = JSON.parse(serialized) as JsonObject;
+  const { error, statements } = parsed;
   if (error !== false || !Array.isArray(statements) || statements.length !== 1) {
-    return { reason: "only a SELECT can run here" };
+    return { reason: reasonOf(parsed) };
   }
   try {
     new Guard(tables, databases).visit(statements[0] as Json);
@@ -69,6 +70,11 @@ export function refusalOf(
     if (refused instanceof Refused) return refused.refusal;
     throw refused;
   }
+}
+
+/** Why a statement was not serialized: DuckDB does that with SELECT alone, if it can read it. */
+function reasonOf({ error_type: type, error_message: message }: JsonObject): string {
+  return type === "parser" ? `it cannot be parsed: ${String(message)}` : "only a SELECT can run here";
 }
 
 class Refused extends Error {
