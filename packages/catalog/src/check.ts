@@ -213,7 +213,8 @@ class Planning {
   #tag({ name, snapshot }: Tag): Verdict | undefined {
     const { n } = this.#state.head();
     if (snapshot !== undefined && (snapshot < 1 || snapshot > n)) {
-      return invalid("bad_tag", name, `there is no snapshot ${snapshot} to tag: the lake has snapshots 1 to ${n}`);
+      const has = n === 0 ? "nothing was committed yet" : `the lake has snapshots 1 to ${n}`;
+      return invalid("bad_tag", name, `there is no snapshot ${snapshot} to tag: ${has}`);
     }
     if (snapshot !== undefined && this.#hasEnded(snapshot)) {
       return invalid("bad_tag", name, `snapshot ${snapshot} has expired and cannot be tagged any more`);
