@@ -79,6 +79,20 @@ describe.each(KINDS)("%s lake", (kind) => {
     expect(seen).toEqual(Array.from({ length: 21 }, (_, i) => `${i + 1} b${i}: ${i}`));
   });
 
+  it("does not take a table for another one that had its name", async () => {
+    await using lake = await place(kind)();
+    const t = lake.table("t");
+    await t.append([{ id: 1 }], { batchId: "a" });
+    await t.append([{ id: 2 }], { batchId: "b" });
+    await t.drop();
+    await t.append([{ id: 3 }], { batchId: "c" });
+    for (const follow of [false, true])
+      await expect(all(t.changes({ after: "1", follow }))).rejects.toMatchObject({ code: "table_replaced" });
+    // From before all of them, and from where there was none.
+    for (const after of ["0", "3"]) expect(await all(t.changes({ after }))).toEqual(["4 c: 3"]);
+    expect(await all(t.changes({ after: "4" }))).toEqual([]);
+  });
+
   it("stops waiting when its signal does, and when the lake is closed", async () => {
     const lake = await place(kind)();
     const t = lake.table("t");

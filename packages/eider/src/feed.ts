@@ -9,7 +9,7 @@ import {
   type TableInfo,
   type Timer,
 } from "@eider/catalog";
-import { InvalidInputError, NotFoundError } from "@eider/core";
+import { CatalogError, InvalidInputError, NotFoundError } from "@eider/core";
 import { batchQuery, type Query, type QueryOptions, snapshotOf } from "@eider/query";
 import type { TableHost } from "./table.js";
 
@@ -76,7 +76,7 @@ export async function* feed(
     const step = await host.run(async () => {
       const head = end ?? (await headOf(catalog));
       if (head === seen) return { head, changes: [], dropped: false };
-      table ??= await catalog.table(name, head);
+      table ??= await findFed(catalog, name, head, first);
       if (!table) return { head, changes: [], dropped: false };
       const changes = await catalog.changes(table.id, position, { until: head, limit: PAGE });
       return { head, changes, dropped: (await catalog.table(name, head))?.id !== table.id };
@@ -93,6 +93,28 @@ export async function* feed(
     seen = step.head;
     await pause(timer, pollMs, signal);
   }
+}
+
+/**
+ * The table that has the name, unless its consumer knows another one by it.
+ * @throws CatalogError `table_replaced`
+ */
+async function findFed(catalog: Catalog, name: string, head: number, after: number): Promise<TableInfo | undefined> {
+  const table = await catalog.table(name, head);
+  if (!table || after === 0 || after >= table.createdIn) return table;
+  let earlier: TableInfo | undefined;
+  try {
+    earlier = await catalog.table(name, after);
+  } catch (error) {
+    if (!(error instanceof NotFoundError && error.code === "snapshot_expired")) throw error;
+  }
+  if (!earlier) return table;
+  throw new CatalogError(
+    "table_replaced",
+    `the position is in an earlier table ${name}, which was dropped: nothing more is told of that one. What was derived from it ` +
+      `is its; the table that has the name now begins at position "${START}"`,
+    { subject: name },
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 /** How processes do what they are asked for: through a lake, as its users do. */
 
 import type { Catalog } from "@eider/catalog";
-import { NotFoundError } from "@eider/core";
+import { CatalogError, NotFoundError } from "@eider/core";
 import { rollback } from "../../src/commit/rollback.js";
 import { expireSnapshots } from "../../src/expire.js";
 import type { Lake } from "../../src/lake.js";
@@ -163,8 +163,17 @@ async function advance(lake: Lake, event: Event): Promise<void> {
 async function nextMove(lake: Lake, name: string, event: Event): Promise<Event["moved"]> {
   const from = await lake.cursor(name).position();
   event.from = from;
-  for await (const { position } of lake.table(CONSUMED).changes({ after: from })) return { name, from, to: position };
-  return undefined;
+  const first = async (after: string): Promise<Event["moved"]> => {
+    for await (const { position } of lake.table(CONSUMED).changes({ after })) return { name, from, to: position };
+    return undefined;
+  };
+  try {
+    return await first(from);
+  } catch (error) {
+    // Another table has the name: all of it is new.
+    if (!(error instanceof CatalogError && error.code === "table_replaced")) throw error;
+    return first("0");
+  }
 }
 
 async function query({ catalog, store }: Opened, work: Extract<Work, { kind: "query" }>, event: Event): Promise<void> {
