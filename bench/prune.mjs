@@ -6,26 +6,16 @@
  *   node bench/prune.mjs [--fast] [--files=10000] [--rounds=7]
  */
 
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { Lake } from "eider";
+import { interleave, median, options, withFolder } from "./support/measure.mjs";
 
-const { values: args } = parseArgs({
-  options: {
-    fast: { type: "boolean", default: false },
-    files: { type: "string", default: "10000" },
-    rounds: { type: "string", default: "7" },
-  },
-});
-const files = args.fast ? 50 : Number(args.files);
-const rounds = args.fast ? 1 : Number(args.rounds);
+const { fast, rounds, ...given } = options({ files: 10_000, rounds: 7 });
+const files = fast ? 50 : given.files;
 const ROWS_PER_FILE = 100;
 
-const folder = mkdtempSync(join(tmpdir(), "eider-bench-"));
-try {
+await withFolder(async (folder) => {
   const root = join(folder, "lake");
   await fill(root);
   const wanted = Math.floor(files / 2) * ROWS_PER_FILE + 7;
@@ -64,43 +54,28 @@ try {
     };
   };
   const [next, nextPlain] = [literals(), literals()];
-  const contenders = {
-    "plain DuckDB, the one file": { run: () => plain(one), times: [] },
-    "plain DuckDB, another file each time": {
-      run: () => {
+  const figures = await interleave(
+    {
+      "plain DuckDB, the one file": () => plain(one),
+      "plain DuckDB, another file each time": () => {
         const literal = nextPlain();
         return plain(over(fileOf(literal)).replace(/BETWEEN .*/, `BETWEEN ${literal} AND ${literal + 20}`));
       },
-      times: [],
-    },
-    "lake.sql, the same query again": { run: () => lake.sql(sql), times: [] },
-    "lake.sql, another file each time": {
-      run: () => {
+      "lake.sql, the same query again": () => lake.sql(sql),
+      "lake.sql, another file each time": () => {
         const literal = next();
         return lake.sql`SELECT count(*) AS n, sum(v) AS v FROM t WHERE id BETWEEN ${literal} AND ${literal + 20}`;
       },
-      times: [],
+      "plain DuckDB, the glob": () => plain(glob),
     },
-    "plain DuckDB, the glob": { run: () => plain(glob), times: [] },
-  };
-  for (let round = 0; round < rounds; round++) {
-    for (const contender of Object.values(contenders)) {
-      const started = performance.now();
-      await contender.run();
-      contender.times.push(performance.now() - started);
-    }
+    { rounds, fast },
+  );
+  const medians = Object.entries(figures).map(([name, { times }]) => [name, median(times)]);
+  const [[, plainAgain], [, plainOther], [, again], [, other]] = medians;
+  for (const [name, ms] of medians) {
+    const ratio = (ms / plainAgain).toFixed(2).padStart(8);
+    console.log(`${name.padEnd(38)} time ${ratio}   ${ms.toFixed(1).padStart(8)} ms`);
   }
-  const base = median(contenders["plain DuckDB, the one file"].times);
-  for (const [name, { times }] of Object.entries(contenders)) {
-    const ms = median(times);
-    console.log(`${name.padEnd(38)} time ${(ms / base).toFixed(2).padStart(8)}   ${ms.toFixed(1).padStart(8)} ms`);
-  }
-  const times = (start) =>
-    Object.entries(contenders)
-      .filter(([name]) => name.startsWith(start))
-      .map(([, contender]) => median(contender.times));
-  const [plainAgain, plainOther] = times("plain");
-  const [again, other] = times("lake.sql");
   console.log(
     `beyond plain DuckDB over the file: ${(again - plainAgain).toFixed(1)} ms when repeated, ` +
       `${(other - plainOther).toFixed(1)} ms when planned anew`,
@@ -111,9 +86,7 @@ try {
   );
   if (answer !== expected) throw new Error(`pruned ${expected}, all files ${answer}`);
   await lake.close();
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+});
 
 /** One file for each value of the partition's column. */
 async function fill(root) {
@@ -128,9 +101,4 @@ async function fill(root) {
     await table.append(rows, { batchId: `b${first}` });
   }
   await lake.close();
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
 }

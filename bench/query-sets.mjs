@@ -73,6 +73,7 @@ async function fillWhole(lake, plain, table, select, { folder, where }) {
   await lake.maintain({ fold: "all" });
   return filesOf(lake, table, where);
 }
+
 /**
  * Makes a table whose files are of several schema versions, and beside it one of the same rows in as many files of one schema:
  * gives the files of that one.

@@ -241,7 +241,8 @@ export class Table<R = object> {
    * asked for, as they were committed.
    * @throws NotFoundError `table_not_found`, unless it is followed
    * @throws InvalidInputError `bad_position` for one that the lake has not come to
-   * @throws CatalogError `table_replaced` for one in an earlier table of this name; `cursor_expired` where what lies behind the position is kept no longer
+   * @throws CatalogError `table_replaced` for one in an earlier table of this name; `cursor_expired` where what lies behind
+   * the position is kept no longer
    */
   changes(options: FeedOptions = {}): AsyncIterable<Change> {
     checkFeedOptions(options);
